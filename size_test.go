@@ -206,10 +206,6 @@ var wideFolders = map[string]int{
 	"memory":            3,
 	"store/bolt":        9,
 	"tools/agents":      2,
-	"tools/data":        1,
-	"tools/message":     4,
-	"tools/recall":      1,
-	"tools/web":         7,
 }
 
 // TestColumns checks that lines fit on a screen beside another file.

@@ -360,7 +360,7 @@ func TestEveryCallHasAResult(t *testing.T) {
 			}
 		}
 		got := spoken(h.asks[1], 5)
-		for _, want := range []string{"tool Error: Tool execution failed: no room", "(empty completed with no output)", "tool Error: burst broke down: the pipeline itself is broken."} {
+		for _, want := range []string{"tool Error: Tool execution failed: no room", "(empty completed with no output)", "tool Error: burst crashed: the pipeline itself is broken."} {
 			if !strings.Contains(got, want) {
 				t.Errorf("asked %s, which lacks %q", got, want)
 			}

@@ -16,32 +16,34 @@ import (
 	"parley/texts"
 )
 
-// DefaultPatience is how long people may take to approve a call.
+// DefaultPatience is how long people have to approve a call.
 const DefaultPatience = 15 * time.Minute
 
-// An Asker asks a person who may decide whether c is to be run: prompt says
-// what it is about, in Markdown. It returns what they say and their ID, or an
-// error once ctx ends. To ask again for a call with the same Key, as after a
-// restart, is to go on waiting.
+// An Asker asks a person who may decide whether c is to run; prompt describes the
+// call, in Markdown. It returns the decision and the person's ID, or an error once
+// ctx ends. Asking again for a call with the same Key, as after a restart,
+// continues to wait for the same answer.
 type Asker func(ctx context.Context, c Call, prompt string) (yes bool, by string, err error)
 
-// Approve asks before calls of Dangerous tools (C-051), Risky ones, of categories whose
-// Rule is Ask, and those that a Guard holds back: of who is no owner, and of
-// anybody in an untrusted turn (R-S12). After a yes, and after Call.Begin, which
-// is called for all that get here, the call is run. No answer within patience,
-// which is DefaultPatience if 0, is a no.
+// Approve asks for approval of calls of Dangerous tools (C-051) and Risky calls,
+// of calls in categories whose Rule is Ask, and of calls that a Guard holds back:
+// those of people who are not owners, and of anybody in an untrusted turn (R-S12).
+// After the approval, and after Call.Begin, which is called for every call that
+// gets here, the call runs. No answer within patience, which is DefaultPatience if
+// 0, counts as a refusal.
 func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (given Result, err error) {
-		if len(t.Schema) == 0 { // what the Kit refuses has none: nothing takes effect
+		if len(t.Schema) == 0 { // a call that the Kit refuses, which has no effect
 			return t.Run(ctx, c)
 		}
 		if t.asks(c) {
-			if t.Precheck != nil { // nobody is to decide about what cannot be done anyway
+			if t.Precheck != nil { // nobody should decide about a call that would fail anyway
 				if r, err := t.Precheck(c); err != nil || r.Failed {
 					return r, err
 				}
 			}
-			if c.Effect = ""; !t.asksAlways(c) && c.From.Role == chat.Owner {
+			c.Effect = ""
+			if !t.asksAlways(c) && c.From.Role == chat.Owner {
 				c.Effect = t.effect(c)
 			}
 			given, err = ask.consent(ctx, say, t, c, cmp.Or(patience, DefaultPatience))
@@ -58,18 +60,18 @@ func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 	})
 }
 
-// asks reports whether a person is asked before c is run.
+// asks reports whether a person is asked before c runs.
 func (t Tool) asks(c Call) bool {
 	skipped := c.Twin != "" && !t.ReadOnly // by Dedupe
 	return !skipped && (t.asksAlways(c) || t.held(c))
 }
 
-// asksAlways reports whether c is asked for in each turn, whoever it is of.
+// asksAlways reports whether c needs approval in every turn, whoever asked for it.
 func (t Tool) asksAlways(c Call) bool {
 	return t.Dangerous || t.rule == Ask || t.Risky != nil && holdsBack(t.Risky, c)
 }
 
-// held reports whether c is asked for because of what it reaches.
+// held reports whether c needs approval because of its effects outside the turn.
 func (t Tool) held(c Call) bool {
 	owner := c.From.Role == chat.Owner
 	if t.Guard == nil || owner && !c.Tainted || !holdsBack(t.Guard, c) {
@@ -78,7 +80,7 @@ func (t Tool) held(c Call) bool {
 	return !owner || !t.wanted(c) && (c.Granted == nil || !c.Granted(t.effect(c)))
 }
 
-// effect names what c would do, for people.
+// effect names the effect of c, for people.
 func (t Tool) effect(c Call) (what string) {
 	defer func() {
 		if recover() != nil || what == "" {
@@ -96,14 +98,14 @@ func (t Tool) effect(c Call) (what string) {
 	return strings.TrimSpace(t.canonical() + " " + name)
 }
 
-// holdsBack reports whether judge, a Guard or a Risky, holds c back. One that breaks
-// down does.
+// holdsBack reports whether judge, a Guard or a Risky, holds c back. A panic
+// counts as yes.
 func holdsBack(judge func(Call) bool, c Call) (held bool) {
 	defer func() { held = recover() != nil || held }()
 	return judge(c)
 }
 
-// consent returns a Result that says who agreed to c, or a failure.
+// consent returns a Result with the person who approved c, or a failure.
 func (ask Asker) consent(
 	ctx context.Context,
 	say texts.Approval,
@@ -133,13 +135,13 @@ func (ask Asker) consent(
 		t.Name), nil
 }
 
-// What a person sees of a call.
+// How much of a call a person sees.
 const (
-	shown    = 300 // characters of each argument …
-	shownEnd = 60  // … and of what is not shown
+	shown    = 300 // characters at the beginning of each argument
+	shownEnd = 60  // characters at its end
 )
 
-// prompt says in Markdown what c would do.
+// prompt describes in Markdown what c would do.
 func prompt(say texts.Approval, t Tool, c Call) string {
 	var b strings.Builder
 	b.WriteString(say.May.With(plainly(t.Name)) + "\n")
@@ -167,8 +169,8 @@ func prompt(say texts.Approval, t Tool, c Call) string {
 	return strings.TrimSpace(b.String())
 }
 
-// plainly returns the beginning of s so that it looks like what it is, on one
-// line and within backticks: a call must not be able to dress up.
+// plainly returns the beginning of s on one line, fit to stand in backticks, with
+// invisible characters made visible: a call must not be able to disguise itself.
 func plainly(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

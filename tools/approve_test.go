@@ -323,7 +323,7 @@ func TestAllFromCatalogue(t *testing.T) {
 	c := Call{Input: map[string]any{"a": strings.Repeat("x", 2*shown)}, Scope: Scope{Tainted: true, Sources: []string{"a page"}}, Effect: "dig"}
 	said := []string{prompt(say.Approval, Tool{ToolSpec: llm.ToolSpec{Name: "dig"}}, c)}
 	fails := Strikes(say.Struck)(Tool{Run: func(context.Context, Call) (Result, error) { return Failf(CodeError, "no luck"), nil }})
-	for round := range mostStrikes {
+	for round := range maxStrikes {
 		r, err := fails.Run(t.Context(), Call{Scope: Scope{Round: round + 1}})
 		if err != nil {
 			t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 
 const maxArgs = 1 << 20 // bytes of arguments
 
-// parse returns the arguments that a model wrote: a JSON object, nothing at
-// all, or an object wrapped up once more (D-027); or else what to tell the
-// model. Slips of the pen are mended (E-036), but never is an end put to
-// arguments that were cut off on their way: they would be run as if they were whole.
+// parse returns the arguments that a model wrote: a JSON object, an empty text, or
+// an object wrapped in another one (D-027). If that fails, it returns a text for
+// the model. Small syntax errors are repaired (E-036), but arguments that were cut
+// off are never completed: they would run as if they were whole.
 func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 	if len(args) > maxArgs {
 		return nil, fmt.Sprintf(
@@ -68,15 +68,15 @@ func unfence(args string) string {
 	return languageForm.ReplaceAllString(body, "")
 }
 
-// languageForm matches the language behind a fence, on a line of its own or before
+// languageForm matches the language after a fence, on a line of its own or before
 // the JSON on the same line.
 var languageForm = regexp.MustCompile(`^[A-Za-z0-9]*(?:[ \t]*\r?\n|[ \t]+)`)
 
-// mend returns args without what models write and JSON has not: strings in
-// single quotes, line breaks within strings, and a comma before a bracket (E-036).
+// mend repairs syntax that models write and JSON does not have: strings in single
+// quotes, line breaks in strings, and a comma before a closing bracket (E-036).
 func mend(args string) string {
 	var b strings.Builder
-	quote := byte(0) // what began the string, while in one
+	quote := byte(0) // the quote that began the current string
 	for i := 0; i < len(args); i++ {
 		switch c := args[i]; {
 		case quote == 0 && (c == '"' || c == '\''):
@@ -85,7 +85,7 @@ func mend(args string) string {
 		case c == quote && c != 0:
 			quote = 0
 			b.WriteByte('"')
-		case quote == 0 && c == ',': // no other looks ahead: that takes long in a megabyte of spaces
+		case quote == 0 && c == ',': // the only case that looks ahead, which is slow in a megabyte of spaces
 			rest := strings.TrimLeft(args[i+1:], " \t\r\n")
 			if rest != "" && strings.IndexByte("]}", rest[0]) < 0 {
 				b.WriteByte(c)
@@ -106,7 +106,7 @@ func mend(args string) string {
 	return b.String()
 }
 
-// unwrap returns in, or the object that is all that in holds as "arguments".
+// unwrap returns in, or the object in its only member "arguments".
 func unwrap(in map[string]any, s *shape) map[string]any {
 	inner, ok := in["arguments"]
 	if !ok || len(in) != 1 {
@@ -126,8 +126,8 @@ func unwrap(in map[string]any, s *shape) map[string]any {
 
 var errEmpty = errors.New("there is no JSON value")
 
-// decode parses one JSON value. Numbers stay [json.Number], digit by digit: a
-// number may turn out to be meant as text (see settle).
+// decode parses one JSON value. Numbers stay [json.Number], digit by digit,
+// because they may turn out to be meant as text (see settle).
 func decode(text string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

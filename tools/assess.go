@@ -8,7 +8,7 @@ import (
 	"parley/texts"
 )
 
-// Assess notes what the tool itself thinks of its success (E-019).
+// Assess records the tool's own verdict on its result (E-019).
 func Assess() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
@@ -19,13 +19,13 @@ func Assess() Middleware {
 	})
 }
 
-const mostStrikes = 3
+const maxStrikes = 3
 
-// Strikes ends a turn that gets nowhere (C-041): once a tool has timed out in
-// three rounds without a success in between, or failed in three with the same
-// words. Failures of one round are one strike, as the model could not know
-// better yet. It sees all failures, those of other stages too, of one turn. The
-// person is told by say.
+// Strikes ends a turn that makes no progress (C-041): a tool has timed out in
+// three rounds without a success in between, or failed in three rounds with the
+// same text. Failures in one round count once, because the model could not know
+// better yet. Strikes sees all failures of one turn, including those of other
+// stages. The person reads say.
 func Strikes(say texts.Format) Middleware {
 	type fault struct{ tool, text string }
 	type strikes struct{ count, round int }
@@ -50,8 +50,9 @@ func Strikes(say texts.Format) Middleware {
 		if c.Round == 0 || c.Round != s.round {
 			s = strikes{s.count + 1, c.Round}
 		}
-		if all[f] = s; s.count >= mostStrikes && r.End == "" {
-			delete(all, f) // the turn may go on, if somebody speaks
+		all[f] = s
+		if s.count >= maxStrikes && r.End == "" {
+			delete(all, f) // the turn goes on if the person writes something
 			r.End = say.With(chat.Clip(r.Text, 500, ""))
 		}
 		return r, nil

@@ -117,7 +117,7 @@ func TestBadInput(t *testing.T) {
 		{"ignores its end", "deaf", `{}`, bad("Tool execution timeout after 1000ms")},
 		{"done after its time", "late", `{}`, "done"},
 		{"done long after its time", "latest", `{}`, bad("Tool execution timeout after 1000ms")},
-		{"panics", "panic", `{}`, bad("panic broke down: nil pointer. This is a fault of the tool, not of your arguments")},
+		{"panics", "panic", `{}`, bad("panic crashed: nil pointer. This is a bug in the tool, not a fault in your arguments")},
 		{"floods", "flood", `{}`, persisted(10<<20, strings.Repeat("x", 1200))},
 		{"binary result", "binary", `{}`, "\x7fELF\ufffd\x01\ufffd tail"},
 		{"invalid UTF-8 in a result", "latin", `{}`, "caf\ufffd cr\ufffdme"},

@@ -16,41 +16,41 @@ import (
 	"parley/store"
 )
 
-const maxCached = 512 // results that a Cache keeps, those used last
+const maxCached = 512 // results in a Cache: those that were used last
 
-// A Cache remembers the results of Cacheable tools, so that a call made again is
-// answered without making it. It is safe for use by several goroutines.
+// A Cache keeps the results of Cacheable tools, so that the same call is answered
+// without running it again. It is safe for concurrent use.
 type Cache struct {
 	disk *store.WriteBehind // nil: in memory only
 
 	mu      sync.Mutex
 	ttl     time.Duration
-	variant string
+	variant string // of the settings that results depend on
 	entries map[cacheKey]*cacheEntry
-	uses    int // counts up
+	uses    int // number of uses so far
 }
 
-// A cacheKey identifies a call by what it means and for whom:
-// "telegram:42 5f3c…".
+// A cacheKey identifies a call by its meaning and by the person it runs for
+// "telegram:42 5f3c…".
 type cacheKey string
 
-// A cacheEntry is a result and what must be known to give it again.
+// A cacheEntry is a cached result.
 type cacheEntry struct {
 	Result Result
-	Text   string // of Result, whose JSON leaves it out
+	Text   string // Result.Text, which the JSON of Result leaves out
 	Time   time.Time
 
-	used int // when, by the Cache's count
+	used int // value of Cache.uses at the last use
 }
 
-// NewCache returns a Cache that keeps results for ttl; if that is 0, it
-// keeps nothing. It is in memory only.
+// NewCache returns a Cache in memory that keeps results for ttl. If ttl is
+// 0, it keeps nothing.
 func NewCache(ttl time.Duration) *Cache {
 	return &Cache{ttl: ttl, entries: map[cacheKey]*cacheEntry{}}
 }
 
-// OpenCache returns a Cache that survives restarts in bucket. Its entries are
-// written while Run runs. Until Configure is called it keeps nothing.
+// OpenCache returns a Cache that survives restarts in bucket. Entries are written
+// while Run runs. It keeps nothing until Configure is called.
 func OpenCache(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Cache, error) {
 	c := NewCache(0)
 	c.disk = store.NewWriteBehind(bucket, log, "tool cache")
@@ -66,27 +66,29 @@ func OpenCache(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Cac
 	return c, err
 }
 
-// Run writes what changes to the bucket, and deletes what is too old, until ctx
-// ends. It is for a Cache of OpenCache.
+// Run writes changes to the bucket, and deletes expired entries, until ctx ends.
+// It is for a Cache from OpenCache.
 func (c *Cache) Run(ctx context.Context) { c.disk.Run(ctx, c.expire) }
 
-// Configure sets for how long results are kept. Results of another variant are
-// not given any more: it stands for the settings that results depend on.
+// Configure sets how long results are kept. variant stands for the settings that
+// results depend on: results of another variant are not used.
 func (c *Cache) Configure(ttl time.Duration, variant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ttl, c.variant = ttl, variant
+	c.ttl = ttl
+	c.variant = variant
 }
 
-// enabled reports whether anything is kept at all.
+// enabled reports whether results are kept at all.
 func (c *Cache) enabled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ttl > 0
 }
 
-// keyOf names all calls that mean what call does: of the same person in the
-// same session and workspace, whichever of its names the tool is called by.
+// keyOf returns the key of a call. Calls that mean the same share it, under any
+// name of the tool, if they are made for the same person in the same session and
+// workspace.
 func (c *Cache) keyOf(t Tool, call Call) cacheKey {
 	dir := ""
 	if call.Workspace != nil {
@@ -101,7 +103,7 @@ func (c *Cache) keyOf(t Tool, call Call) cacheKey {
 
 func keyPrefix(session chat.SessionID) cacheKey { return cacheKey(session) + " " }
 
-// get returns what is known of a call.
+// get returns the cached result of a call.
 func (c *Cache) get(call cacheKey) (r Result, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,8 +116,8 @@ func (c *Cache) get(call cacheKey) (r Result, ok bool) {
 	return e.Result, true
 }
 
-// age returns how old e is. What is of the future, as after the clock was put
-// back, counts as too old.
+// age returns the age of e. An entry from the future, as after the clock was set
+// back, counts as expired.
 func (e *cacheEntry) age() time.Duration {
 	if age := time.Since(e.Time); age >= 0 {
 		return age
@@ -123,9 +125,10 @@ func (e *cacheEntry) age() time.Duration {
 	return 1<<63 - 1
 }
 
-// put keeps the result of a call.
+// put caches the result of a call.
 func (c *Cache) put(call cacheKey, r Result) {
-	r.Data, r.Told = nil, "" // Text says it
+	r.Data = nil // Text has the same
+	r.Told = ""
 	e := &cacheEntry{Result: r, Text: r.Text, Time: time.Now()}
 	body, err := json.Marshal(e)
 	c.mu.Lock()
@@ -133,7 +136,7 @@ func (c *Cache) put(call cacheKey, r Result) {
 	c.uses++
 	e.used = c.uses
 	c.entries[call] = e
-	if err == nil { // else it is in memory only
+	if err == nil { // otherwise the entry is in memory only
 		c.disk.Set(string(call), body)
 	}
 	if len(c.entries) > maxCached {
@@ -142,13 +145,13 @@ func (c *Cache) put(call cacheKey, r Result) {
 	}
 }
 
-// drop forgets one entry. c.mu is held.
+// drop removes one entry. The caller holds c.mu.
 func (c *Cache) drop(call cacheKey) {
 	delete(c.entries, call)
 	c.disk.Set(string(call), nil)
 }
 
-// expire forgets what is too old.
+// expire removes expired entries.
 func (c *Cache) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +162,7 @@ func (c *Cache) expire() {
 	}
 }
 
-// Forget drops the results of a session.
+// Forget removes the results of a session.
 func (c *Cache) Forget(session chat.SessionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// mended returns in without what models get wrong: names by Tool.Aliases
-// (E-002), types where the schema says so (D-011, C-037), nulls that mean nothing
-// (E-037), and names with a leading "_", which are ours. What cannot be
-// mended is left for check to report (D-012).
+// mended returns in with common mistakes of models repaired: wrong names, by
+// Tool.Aliases (E-002), wrong types, by the schema (D-011, C-037), nulls that mean
+// nothing (E-037), and names with a leading "_", which are reserved. check
+// reports what cannot be repaired (D-012).
 func (t Tool) mended(in map[string]any) map[string]any {
 	if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
 		return t.shape.castArgs(t.Aliases, in)
@@ -39,8 +39,8 @@ func (s *shape) castArgs(aliases map[string]string, in map[string]any) map[strin
 	return cast
 }
 
-// rename puts right the names in args that are aliases; of several for one
-// name the first in the alphabet counts.
+// rename replaces aliases among the names in args. If several stand for the same
+// name, the first in alphabetical order counts.
 func rename(s *jsonschema.Schema, aliases map[string]string, args map[string]any) {
 	for _, wrong := range slices.Sorted(maps.Keys(aliases)) {
 		v, has := args[wrong]
@@ -51,12 +51,12 @@ func rename(s *jsonschema.Schema, aliases map[string]string, args map[string]any
 	}
 }
 
-// maxSteps is how often arguments, and the values within, are compared with a
-// schema: alternatives within alternatives may take for ever.
+// maxSteps limits how many values are compared with a schema in one call: nested
+// alternatives could take forever.
 const maxSteps = 200_000
 
-// cast returns v as js wants it, or v itself. It never changes v in place. It
-// takes at most the steps that are left.
+// cast returns v converted to what js wants, or v itself. It never changes v in
+// place, and takes at most the steps that are left.
 func (s *shape) cast(js *jsonschema.Schema, v any, left *int) any {
 	js = s.follow(js)
 	if *left--; js == nil || *left < 0 {
@@ -83,8 +83,8 @@ func (s *shape) cast(js *jsonschema.Schema, v any, left *int) any {
 	return s.castToOne(js.OneOf, v, left)
 }
 
-// castToOne returns v as the first of the alternatives wants it that takes it
-// as it is, or else cast.
+// castToOne converts v to the first alternative that accepts it as it is or, if
+// none does, to the first that accepts it after conversion.
 func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, left *int) any {
 	for _, js := range alternatives {
 		if len(s.checkValue(js, v, "", left)) == 0 {
@@ -99,8 +99,8 @@ func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, left *int) a
 	return v
 }
 
-// follow returns the schema that js stands for: that of its $ref, if it has one
-// that leads to a definition of the same schema.
+// follow returns the schema that js stands for: the target of its $ref, if that is
+// a definition in the same schema.
 func (s *shape) follow(js *jsonschema.Schema) *jsonschema.Schema {
 	for js != nil && js.Ref != "" {
 		target := s.target(js.Ref)
@@ -112,7 +112,7 @@ func (s *shape) follow(js *jsonschema.Schema) *jsonschema.Schema {
 	return js
 }
 
-// Where the definitions of a schema stand.
+// Prefixes of references to the definitions in a schema.
 const (
 	defsPrefix        = "#/$defs/"
 	definitionsPrefix = "#/definitions/"
@@ -132,7 +132,7 @@ func (s *shape) target(ref string) *jsonschema.Schema {
 	return nil
 }
 
-// unescapePointer returns one part of a JSON pointer in a URL as it was meant.
+// unescapePointer decodes one part of a JSON pointer in a URL.
 func unescapePointer(part string) string {
 	if plain, err := url.PathUnescape(part); err == nil {
 		part = plain
@@ -140,8 +140,8 @@ func unescapePointer(part string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 }
 
-// wholeNumber returns an integer without point and exponent, where an integer
-// is wanted: the receiver may read "1e30" as a float, and lose digits.
+// wholeNumber returns a number without point and exponent if an integer is wanted:
+// the receiver may read "1e30" as a float and lose digits.
 func wholeNumber(types []string, v any) any {
 	n, ok := v.(json.Number)
 	if !ok || !slices.Contains(types, "integer") {
@@ -155,7 +155,7 @@ func wholeNumber(types []string, v any) any {
 	return v
 }
 
-// castWithin casts what is inside a list or an object.
+// castWithin converts the elements of a list or the members of an object.
 func (s *shape) castWithin(js *jsonschema.Schema, v any, left *int) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -199,7 +199,7 @@ func castTo(want string, v any) (any, bool) {
 			return nil, false
 		}
 		if json.Valid([]byte(words)) {
-			return json.Number(words), true // as if it had been written as a number
+			return json.Number(words), true // with all its digits
 		}
 		return f, true // such as ".5"
 	case "boolean":
@@ -223,7 +223,7 @@ func castTo(want string, v any) (any, bool) {
 	return nil, false
 }
 
-// typesOf returns the types that s allows; none means any.
+// typesOf returns the types that s allows; an empty list means any.
 func typesOf(s *jsonschema.Schema) []string {
 	if s.Type != "" {
 		return []string{s.Type}
@@ -235,7 +235,8 @@ func (s *shape) nullable(js *jsonschema.Schema, left *int) bool {
 	return len(s.checkValue(js, nil, "", left)) == 0
 }
 
-// fits reports whether v is of one of the types. A boolean is no integer (D-018).
+// fits reports whether v has one of the types. A boolean is not an integer
+// (D-018).
 func fits(types []string, v any) bool {
 	k := kind(v)
 	return slices.Contains(types, k) || k == "integer" && slices.Contains(types, "number")

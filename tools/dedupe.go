@@ -8,7 +8,7 @@ import (
 	"parley/chat"
 )
 
-// Words for the model on calls that were not executed.
+// Texts for the model about calls that were not executed.
 const (
 	wordsTwin    = "identical call in the same batch was not executed again; repeat it in a later step if you mean it"
 	wordsEarlier = "\n\n(already looked up in this turn; this is the earlier result)"
@@ -16,15 +16,14 @@ const (
 		"meaningfully different source."
 )
 
-// Dedupe spares work that was done before, and what takes effect only where the
-// model asked twice at once:
-//   - A call with a Twin has its result if it is read-only and nothing may have
-//     changed since; one that is not is not executed.
-//   - A lookup with the Query of an earlier one of the turn has its result and a
-//     note; after that there is none any more (E-012, D-086).
-//   - Other calls of Cacheable tools are answered by cache, which is for all
-//     turns and may be nil. Scheduled jobs look anew: they are there
-//     to see what has changed.
+// Dedupe avoids repeating work, and effects that the model asked for twice at once:
+//   - A read-only call with a Twin gets the twin's result, if nothing may have changed
+//     in between. Any other call with a Twin is not executed.
+//   - A lookup with the same Query as an earlier one in the turn gets that result, with
+//     a note; further ones are refused (E-012, D-086).
+//   - Other calls of Cacheable tools are answered from cache, which all turns share and
+//     which may be nil. Scheduled jobs never use it, because they look for
+//     changes.
 func Dedupe(cache *Cache) Middleware {
 	if cache == nil {
 		cache = NewCache(0)
@@ -32,21 +31,22 @@ func Dedupe(cache *Cache) Middleware {
 	return around((&past{cache: cache}).run)
 }
 
-// A past is what was called in a turn.
+// A past remembers the calls of a turn.
 type past struct {
 	cache   *Cache
-	results sync.Map // ID -> Result of read-only calls, since the last that was not
+	results sync.Map // ID -> Result of read-only calls since the last call that may have changed something
 	lookups sync.Map // tool and Query -> *lookup
 }
 
-// A lookup is what came of the calls with one Query, of which one works at a time.
+// A lookup is the result of the calls with one Query, of which one runs at a time.
 type lookup struct {
 	busy   chan struct{}
-	times  int // that it was answered
-	call   string
-	result Result // of call
+	times  int    // number of answers given
+	call   string // ID of the first call
+	result Result // result of the first call
 }
 
+// run answers a call from what is known, or executes it.
 func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
 	if !t.ReadOnly && c.Twin != "" {
 		return Result{Text: wordsTwin, Skipped: true, Twin: c.Twin}, nil
@@ -57,7 +57,8 @@ func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
 	}
 	if first, ok := p.results.Load(c.Twin); ok && c.Twin != "" {
 		r := first.(Result).again()
-		r.Skipped, r.Twin = true, c.Twin
+		r.Skipped = true
+		r.Twin = c.Twin
 		return r, nil
 	}
 	r, err := p.look(ctx, t, c)
@@ -67,7 +68,8 @@ func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
 	return r, err
 }
 
-// again returns r as the result of another call, which has not done what r's did.
+// again returns r as the result of another call, without what only the first call
+// did.
 func (r Result) again() Result {
 	r.Took = 0
 	r.Told = ""
@@ -75,7 +77,7 @@ func (r Result) again() Result {
 	return r
 }
 
-// look answers a call that is read-only.
+// look answers a read-only call.
 func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 	if t.Query == nil || t.Query(c.Input) == "" {
 		return p.recall(ctx, t, c)
@@ -97,13 +99,15 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 	if l.times == 1 {
 		l.times++
 		r := l.result.again()
-		if r.Cached, r.Twin = true, l.call; !t.JSON { // whose envelope says it
+		r.Cached = true
+		r.Twin = l.call
+		if !t.JSON { // the JSON says it itself
 			r.Text += wordsEarlier
 		}
 		return r, nil
 	}
 	r, err := p.recall(ctx, t, c)
-	if err == nil && !r.Failed && r.Verdict == Fine { // E-011; what found nothing may be taken back (E-026)
+	if err == nil && !r.Failed && r.Verdict == Fine { // E-011; a round with a poor result may be rolled back (E-026)
 		l.times = 1
 		l.call = c.ID
 		l.result = r

@@ -22,9 +22,9 @@ func TestPanicsAroundTheTool(t *testing.T) {
 		want  string
 	}{
 		{"Query", func(u *Tool) { u.Query = func(map[string]any) string { boom(); return "" } },
-			"Error: u broke down: boom. This is a fault of the tool, not of your arguments" + hint},
+			"Error: u crashed: boom. This is a bug in the tool, not a fault in your arguments" + hint},
 		{"Assess", func(u *Tool) { u.Assess = func(Result) Verdict { boom(); return Fine } },
-			"Error: u broke down: boom. This is a fault of the tool, not of your arguments" + hint},
+			"Error: u crashed: boom. This is a bug in the tool, not a fault in your arguments" + hint},
 		{"Guard", func(u *Tool) { u.Guard = func(Call) bool { boom(); return false } },
 			"Error: u needs the approval of an owner, which cannot be asked for here: it was not run" + hint},
 	} {

@@ -13,17 +13,17 @@ import (
 	"parley/llm"
 )
 
-// A Kit is the tools of one session, each behind the pipeline. It never
-// changes and is safe for use by several goroutines.
+// A Kit has the tools of one session, each wrapped in the pipeline. It never
+// changes, and is safe for concurrent use.
 type Kit struct {
-	all   []Tool                 // as they were offered, in order
-	ready map[string]func() Tool // behind the pipeline, by name: few of them are called in a turn
+	all   []Tool                 // as offered by the sources, sorted
+	ready map[string]func() Tool // wrapped in the pipeline on first use, by name, because a turn calls few of them
 	mw    []Middleware
 }
 
-// NewKit gathers what the sources offer and puts each tool behind mw, the
-// first outermost. Sources stand from the lowest layer to the highest: of two
-// tools with one name the later source's counts; within a source it is an error.
+// NewKit collects the tools of the sources and wraps each in mw, of which the
+// first is the outermost. If two sources offer a tool with the same name, the
+// later one wins; within one source that is an error.
 func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware) (*Kit, error) {
 	k := &Kit{ready: map[string]func() Tool{}, mw: mw}
 	for _, s := range sources {
@@ -55,7 +55,7 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 	return k, nil
 }
 
-// complete says what t lacks to be a tool (D-001).
+// complete returns an error if t lacks something that a tool needs (D-001).
 func (t Tool) complete() error {
 	switch {
 	case t.Name == "":
@@ -70,11 +70,11 @@ func (t Tool) complete() error {
 	return nil
 }
 
-// listed reports whether models are told of t.
+// listed reports whether t is in the list that models are given.
 func (t Tool) listed() bool { return t.AliasOf == "" && !t.Hidden }
 
-// bySpec sorts by name, those of MCP servers last: the list's bytes must not
-// change, or the provider's prompt cache is lost (D-025).
+// bySpec sorts tools by name, those of MCP servers last. The order must not change
+// between requests, or the provider's prompt cache is lost (D-025).
 func bySpec(a, b llm.ToolSpec) int {
 	rank := func(s llm.ToolSpec) int {
 		if strings.HasPrefix(s.Name, "mcp_") {
@@ -85,8 +85,8 @@ func bySpec(a, b llm.ToolSpec) int {
 	return cmp.Or(rank(a)-rank(b), strings.Compare(a.Name, b.Name))
 }
 
-// Specs returns what the model is told, always in the same order (D-025). The
-// copy is the caller's (D-010).
+// Specs returns the list of tools for the model, always in the same order (D-025).
+// The caller may change it (D-010).
 func (k *Kit) Specs() (specs []llm.ToolSpec) {
 	for _, t := range k.all {
 		if t.listed() {
@@ -97,8 +97,8 @@ func (k *Kit) Specs() (specs []llm.ToolSpec) {
 	return specs
 }
 
-// Tool returns the tool called name, or the one that name must mean; else the
-// zero Tool and false.
+// Tool returns the tool with this name, or the one that a misspelt name must mean.
+// Otherwise it returns the zero Tool and false.
 func (k *Kit) Tool(name string) (Tool, bool) {
 	if k.ready[name] == nil {
 		name = repair(k.all, name).Name
@@ -109,10 +109,10 @@ func (k *Kit) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Tools returns all tools as they were offered, those that are not listed too, in order.
+// Tools returns all tools, including those that are not listed, in order.
 func (k *Kit) Tools() []Tool { return slices.Clone(k.all) }
 
-// Asks reports whether a person will be asked before c is run, or by it.
+// Asks reports whether a person will be asked before c runs, or by c itself.
 func (k *Kit) Asks(c Call) bool {
 	t, ok := k.Tool(c.Name)
 	if !ok || !t.may(c.From) {
@@ -126,11 +126,11 @@ func (k *Kit) Asks(c Call) bool {
 	return problem == "" && t.asks(c)
 }
 
-// Call runs the tool that c names and returns what the model is to read. A
-// failure's text begins with "Error: " and ends with a hint (D-024), that of a
-// tool whose Hints say JSON is in its envelope; whether a call failed
-// says only Result.Failed (D-040). Of a call whose ctx ended the result has
-// CodeCancelled, unless the tool had done its work.
+// Call runs the tool that c names, and returns what the model is to read. The text
+// of a failure begins with "Error: " and ends with a hint (D-024); for a tool with
+// the hint JSON it is inside the JSON. Only Result.Failed says whether a
+// call failed (D-040). If ctx ended before the tool was done, the result has
+// CodeCancelled.
 func (k *Kit) Call(ctx context.Context, c Call) Result {
 	t, wrong := k.resolve(&c)
 	if wrong.Failed {
@@ -140,8 +140,8 @@ func (k *Kit) Call(ctx context.Context, c Call) Result {
 	return t.finish(ctx, r, err)
 }
 
-// Check returns c as it would be run, or says in the words for the model why it
-// would not be: there is no such tool for who asks, or the arguments are wrong.
+// Check returns c as it would be run, or the error that the model would read
+// instead: the tool does not exist for this person, or the arguments are wrong.
 func (k *Kit) Check(c Call) (Call, error) {
 	if _, wrong := k.resolve(&c); wrong.Failed {
 		return c, errors.New(wrong.Text)
@@ -149,8 +149,8 @@ func (k *Kit) Check(c Call) (Call, error) {
 	return c, nil
 }
 
-// resolve returns the tool that c names, and puts right its name and its Input;
-// or else it returns what failed, with the tool if there is one.
+// resolve returns the tool that c names, and sets c's Name and Input. If that
+// fails, it returns a failure, with the tool if there is one.
 func (k *Kit) resolve(c *Call) (Tool, Result) {
 	t, ok := k.Tool(c.Name)
 	if !ok || !t.may(c.From) {
@@ -165,7 +165,8 @@ func (k *Kit) resolve(c *Call) (Tool, Result) {
 	return t, Result{}
 }
 
-// refuse answers c, which was to call asked, with r. The pipeline sees it as any other call.
+// refuse answers c, a call of the tool asked, with r. It passes through the
+// pipeline like any other call.
 func (k *Kit) refuse(ctx context.Context, asked Tool, c Call, r Result) Result {
 	t := Tool{
 		ToolSpec: llm.ToolSpec{Name: c.Name, Description: asked.Description},
@@ -181,14 +182,16 @@ const (
 	hint   = "\n\n[Analyze the error above and try a different approach.]"
 )
 
-// outcome folds err into r.
+// outcome merges err into r.
 func outcome(ctx context.Context, r Result, err error) Result {
 	if err != nil {
-		r.Text, r.Failed = err.Error(), true
+		r.Text = err.Error()
+		r.Failed = true
 	}
 	if r.Failed && r.Code != CodeCancelled && ctx.Err() != nil {
 		c := cancelled(ctx)
-		r.Text, r.Code = c.Text, c.Code
+		r.Text = c.Text
+		r.Code = c.Code
 	}
 	if r.Failed && r.Code == "" {
 		r.Code = CodeError
@@ -196,10 +199,11 @@ func outcome(ctx context.Context, r Result, err error) Result {
 	return r
 }
 
-// finish makes the model's text of an outcome of t.
+// finish makes the text for the model from the outcome of a call.
 func (t Tool) finish(ctx context.Context, r Result, err error) Result {
 	r = outcome(ctx, r, err)
-	if r.JSON = t.JSON; t.JSON {
+	r.JSON = t.JSON
+	if t.JSON {
 		r.Text = envelope(r, true)
 	}
 	if !r.Failed || t.JSON {
@@ -212,7 +216,7 @@ func (t Tool) finish(ctx context.Context, r Result, err error) Result {
 	return r
 }
 
-// cancelled is the result of a call that ctx ended.
+// cancelled is the result of a call whose ctx ended.
 func cancelled(ctx context.Context) Result {
 	cause := context.Cause(ctx)
 	if cause == nil || errors.Is(cause, context.Canceled) {

@@ -223,7 +223,7 @@ func TestRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := k.Call(t.Context(), callTo("a", ""))
-	if want := "Error: a broke down: runtime error: index out of range [1] with length 0. This is a fault of the tool, not of your arguments" + hint; r.Text != want || !r.Failed {
+	if want := "Error: a crashed: runtime error: index out of range [1] with length 0. This is a bug in the tool, not a fault in your arguments" + hint; r.Text != want || !r.Failed {
 		t.Errorf("got %+v, want %s", r, want)
 	}
 	if !strings.Contains(log.String(), "kit_test.go") || !strings.Contains(log.String(), "call=t1#c1") {

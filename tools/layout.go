@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// What a line of a kept result may have before it is broken, in bytes.
+// Lengths above which a line of a saved result is broken, in bytes.
 const (
 	maxShortLine = 400 // of JSON
 	maxTextLine  = 1000
 )
 
-// layOut returns a result as it is kept in a file, which read_file and grep go
-// through line by line. JSON is indented; a long string in it, which would be
-// one line still, stands between two """ with the lines that it has.
+// layOut returns a result as it is saved in a file, which read_file and grep read
+// line by line. JSON is indented, and a long string in it, which would still be
+// one line, is written between two """ with its own line breaks.
 func layOut(text string) string {
 	var indented bytes.Buffer
 	if first := strings.TrimSpace(text); first == "" || first[0] != '{' && first[0] != '[' ||
@@ -43,7 +43,7 @@ func layOut(text string) string {
 // longString matches a line of indented JSON that ends with a string.
 var longString = regexp.MustCompile(`(?s)^( *(?:"(?:[^"\\]|\\.)*": )?)(".*")(,?\n?)$`)
 
-// breakLine breaks a line that is too long, between words if it has any.
+// breakLine breaks a line that is too long, between words if possible.
 func breakLine(line string) string {
 	var out strings.Builder
 	for len(line) > maxTextLine {

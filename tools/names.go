@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// Canonical returns the name under which models are told of the tool that name
-// means, of those in all: its own name, an alias, or either misspelt as repair
-// allows. It returns "" if there is none, or several.
+// Canonical returns the listed name of the tool in all that name refers to: by its
+// own name, by an alias, or by a misspelling that repair accepts. It returns "" if
+// no tool matches, or several do.
 func Canonical(all []Tool, name string) string {
 	if i := slices.IndexFunc(all, func(t Tool) bool { return t.Name == name }); i >= 0 {
 		return all[i].canonical()
@@ -18,13 +18,13 @@ func Canonical(all []Tool, name string) string {
 	return repair(all, name).canonical()
 }
 
-// canonical returns the name that stands for t in lists, statistics and caches.
+// canonical returns the name for t in lists, statistics and caches.
 func (t Tool) canonical() string { return cmp.Or(t.AliasOf, t.Name) }
 
-// repair returns the one tool that name must mean: the same letters and digits,
-// whatever the case, the punctuation and what models and their servers put around
-// it, as in "functions.ReadFile:0" or "read_file<|channel|>". Hidden tools are
-// not guessed. It returns the zero Tool if there is none, or several.
+// repair returns the only tool that name can mean: its letters and digits are the
+// same, without regard to case, punctuation and what models and their servers put
+// around names, as in "functions.ReadFile:0" or "read_file<|channel|>". Hidden
+// tools do not match. It returns the zero Tool if no tool matches, or several do.
 func repair(all []Tool, name string) (found Tool) {
 	name, _, _ = strings.Cut(name, "<")
 	if i := strings.LastIndexByte(name, ':'); i >= 0 && strings.Trim(name[i+1:], "0123456789") == "" {
@@ -55,8 +55,8 @@ func Letters(s string) string {
 	}, s)
 }
 
-// unknown tells the model that there is no tool of c's name, and which there
-// are for who asked (D-020).
+// unknown tells the model that no tool has the name of c, and lists those that
+// this person may use (D-020).
 func (k *Kit) unknown(c Call) string {
 	var names []string
 	for _, t := range k.all {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// settle returns v with each [json.Number] in it replaced by the Go number that
-// means exactly the same: int64, uint64 or float64. A number that none of them
-// can hold stays a json.Number, so that no digit is lost.
+// settle returns v with each [json.Number] in it replaced by the Go number with
+// exactly the same value: int64, uint64 or float64. A number that fits into none
+// of them stays a json.Number, so that no digit is lost.
 func settle(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -33,7 +33,7 @@ func exactNumber(n json.Number) any {
 	if u, err := strconv.ParseUint(n.String(), 10, 64); err == nil {
 		return u
 	}
-	if !strings.ContainsAny(n.String(), ".eE") { // who reads "1e+30" may make a float of it
+	if !strings.ContainsAny(n.String(), ".eE") { // as a float64 it would be written as "1e+30"
 		return n
 	}
 	f, err := n.Float64()
@@ -48,8 +48,8 @@ func exactNumber(n json.Number) any {
 	return f
 }
 
-// approximate returns a copy of v in which each number is one that Go can
-// calculate with, maybe a near one. It serves checks only.
+// approximate returns a copy of v whose numbers are float64, perhaps rounded. It
+// serves validation only.
 func approximate(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -71,15 +71,16 @@ func approximate(v any) any {
 	return v
 }
 
-// A decimal is a number as it was written, less what makes no difference: it is
-// digits * 10^exponent, and digits neither begin nor end with a zero.
+// A decimal is a number in a normal form: digits * 10^exponent, where digits
+// neither begin nor end with a zero.
 type decimal struct {
 	negative bool
 	digits   string // "" is zero
 	exponent int
 }
 
-// parseDecimal reads a JSON number. It fails if the exponent is absurd.
+// parseDecimal parses a JSON number. It fails if the exponent does not fit into 32
+// bits.
 func parseDecimal(number string) (d decimal, ok bool) {
 	number, d.negative = strings.CutPrefix(number, "-")
 	mantissa, exponent := number, ""
@@ -105,9 +106,11 @@ func parseDecimal(number string) (d decimal, ok bool) {
 	return d, true
 }
 
-const maxZeros = 400 // that whole writes behind the digits: beyond all float64
+// maxZeros is how many zeros whole writes at most, which is beyond all float64.
+const maxZeros = 400
 
-// whole returns d without point and exponent, if it is an integer of bearable length.
+// whole returns d without point and exponent, if it is an integer that is not too
+// long.
 func (d decimal) whole() (json.Number, bool) {
 	if d.exponent < 0 || d.exponent > maxZeros {
 		return "", false

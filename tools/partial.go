@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Partial returns what is known of arguments that are still coming in: the
-// fields that are whole, and the beginning of a string that is not (C-016).
-// It is nil if args does not begin as an object.
+// Partial returns what is known of arguments that are still being received: the
+// complete fields, and the beginning of an incomplete string (C-016). It returns
+// nil if args does not begin like an object.
 func Partial(args string) map[string]any {
 	p := partial{tokens: json.NewDecoder(strings.NewReader(args)), args: args}
 	p.tokens.UseNumber()
@@ -16,7 +16,8 @@ func Partial(args string) map[string]any {
 	return in
 }
 
-const deepest = 100 // levels of what is read
+// deepest limits the nesting of values that Partial reads.
+const deepest = 100
 
 type partial struct {
 	tokens *json.Decoder
@@ -24,7 +25,7 @@ type partial struct {
 	over   bool // nothing more can be read
 }
 
-// token returns the next token, unless it may not be whole.
+// token returns the next token, unless it may be incomplete.
 func (p *partial) token() (json.Token, bool) {
 	if p.over {
 		return nil, false
@@ -35,7 +36,7 @@ func (p *partial) token() (json.Token, bool) {
 	return t, !p.over
 }
 
-// value returns the next value, or what there is of it.
+// value returns the next value, or its beginning.
 func (p *partial) value(depth int) (v any, ok bool) {
 	t, ok := p.token()
 	if !ok {
@@ -69,7 +70,7 @@ func (p *partial) value(depth int) (v any, ok bool) {
 	return settle(t), true
 }
 
-// growing returns the string that all the rest is the beginning of.
+// growing returns the string whose beginning is the rest of the input.
 func (p *partial) growing() (any, bool) {
 	rest := strings.TrimLeft(p.args[p.tokens.InputOffset():], " \t\r\n:,")
 	if !strings.HasPrefix(rest, `"`) {

@@ -15,7 +15,7 @@ import (
 	"parley/texts"
 )
 
-// Middleware returns a Tool that does something before or after t.Run.
+// Middleware wraps t.Run with something that happens before or after it.
 type Middleware func(t Tool) Tool
 
 // Chain applies ms so that the first is outermost: Chain(t, a, b) is a(b(t)).
@@ -26,32 +26,31 @@ func Chain(t Tool, ms ...Middleware) Tool {
 	return t
 }
 
-// StandardConfig is what the standard pipeline needs to know. All of it is optional.
+// StandardConfig configures the standard pipeline. Everything is optional.
 type StandardConfig struct {
 	Log    *slog.Logger
-	Texts  *texts.Tools // what people are told; nil: in English
-	Strays *Strays      // calls given up on: shared by all Kits, waited for at shutdown
-	Stats  *Stats       // what came of the calls: shared by all Kits
+	Texts  *texts.Tools // messages for people; nil is English
+	Strays *Strays      // calls at work: shared by all Kits, and waited for at shutdown
+	Stats  *Stats       // results of calls: shared by all Kits
 
 	Approve  Asker         // nil: calls that need approval are denied
-	Patience time.Duration // with people who are to approve; 0 means DefaultPatience
-	Cache    *Cache        // shared by all Kits; nil: nothing is remembered beyond a turn
+	Patience time.Duration // how long people may take to approve; 0 is DefaultPatience
+	Cache    *Cache        // shared by all Kits; nil: results are remembered for one turn only
 }
 
-// Standard is the standard pipeline of one Kit: some stages remember what
-// was called before in its turn. Read it downward for the way in and upward for
-// the way out:
+// Standard returns the standard pipeline for one Kit. Some of its stages remember the
+// earlier calls of the turn. A call passes them downward, and its result upward:
 //
-//	Observe   ↓↑ logs and counts the call, and notes how it went
-//	Strikes    ↑ ends a turn that gets nowhere
-//	Recover    ↑  makes a panic the tool's failure, not the program's
-//	Approve   ↓  asks a person first, where that is due
-//	Dedupe    ↓↑ answers from memory what was asked before
-//	Assess     ↑ notes whether the result is worth having
-//	Truncate   ↑ keeps what fits; the rest goes to a file that is named
-//	Shape      ↑ makes the text of data, and a failure of what says it is one
-//	Timeout   ↓  gives up on work that takes too long
-//	Recover    ↑  again, for Run has a goroutine of its own
+//	Observe   ↓↑ logs, counts and times the call
+//	Strikes    ↑ ends a turn that makes no progress
+//	Recover    ↑ turns a panic into a failure of the call
+//	Approve   ↓  asks a person for approval, where needed
+//	Dedupe    ↓↑ answers repeated calls from memory
+//	Assess     ↑ records whether the result is useful
+//	Truncate   ↑ cuts a long result, and saves the rest in a file
+//	Shape      ↑ makes text from data, and a failure from data that says it is one
+//	Timeout   ↓  ends calls that take too long
+//	Recover    ↑ again, because Run has a goroutine of its own
 //	Run
 func Standard(c StandardConfig) []Middleware {
 	log := c.Log
@@ -69,7 +68,8 @@ func Standard(c StandardConfig) []Middleware {
 	}
 }
 
-// around makes a Middleware of a function that calls t.Run when it sees fit.
+// around makes a Middleware from a function that calls t.Run itself, if and when
+// it wants to.
 func around(f func(ctx context.Context, t Tool, c Call) (Result, error)) Middleware {
 	return func(t Tool) Tool {
 		inner := t
@@ -78,17 +78,17 @@ func around(f func(ctx context.Context, t Tool, c Call) (Result, error)) Middlew
 	}
 }
 
-// Observe notes when each call began, how long the tool was at work, and
-// whether the result may hold untrusted content; it counts the call in stats and
-// tells log what came of it (E-024). Arguments and results stay out of the
-// log; a failure's first words do not: the log's handler must redact.
+// Observe records when each call began, how long it took, and whether the result
+// may hold untrusted content. It counts the call in stats and logs the result
+// (E-024). Arguments and results are not logged, except for the first line of a
+// failure: the log's handler must redact secrets.
 func Observe(log *slog.Logger, stats *Stats) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		start := time.Now()
 		r, err := t.Run(ctx, c)
 		r = outcome(ctx, r, err)
 		r.Time = start
-		if len(t.Schema) == 0 { // what the Kit refuses
+		if len(t.Schema) == 0 { // a call that the Kit refuses
 			r.Took = 0
 		}
 		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || !r.Failed)
@@ -104,7 +104,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 	})
 }
 
-// sourceOf says in a few words where the result of c comes from.
+// sourceOf describes in a few words where the result of c comes from.
 func sourceOf(c Call) string {
 	for _, name := range []string{"url", "path", "query"} {
 		if v, ok := c.Input[name].(string); ok && v != "" {
@@ -114,6 +114,7 @@ func sourceOf(c Call) string {
 	return "the result of " + c.Name
 }
 
+// report logs a call.
 func report(ctx context.Context, log *slog.Logger, c Call, r Result) {
 	if !log.Enabled(ctx, slog.LevelDebug) {
 		return
@@ -127,8 +128,8 @@ func report(ctx context.Context, log *slog.Logger, c Call, r Result) {
 		"code", r.Code, "cached", r.Cached, "skipped", r.Skipped, "verdict", r.Verdict, "bytes", len(r.Text))
 }
 
-// Recover makes a panic the tool's failure: the model reads what happened,
-// the stack goes to log.
+// Recover turns a panic into a failure of the call: the model reads what happened,
+// and the stack is logged.
 func Recover(log *slog.Logger) Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (r Result, err error) {
 		err = panics.Try(func() (err error) {

@@ -7,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// A Record is what became of a call, as programs are told (A-014). It is made of
-// the session's log when it is asked for.
+// A Record describes a call for programs (A-014). It is made from the session's
+// log on request.
 type Record struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"` // "function"
@@ -23,28 +23,29 @@ type Record struct {
 	Meta          Meta    `json:"meta"`
 }
 
-// Meta is what a Record holds beyond the seven keys of A-014.
+// Meta is what a Record holds besides the seven keys of A-014.
 type Meta struct {
 	Tool string `json:"tool"`
-	// the name that was called, if it is another's: for those who know the Kit to fill in
+	// Alias is the name that was called, if it is an alias. Callers who know the
+	// Kit set it, and Server.
 	Alias       string `json:"alias"`
-	Server      string `json:"server"` // of an MCP tool: the same
-	Status      string `json:"status"` // whether the call blew up: "success" or "error" (E-029)
+	Server      string `json:"server"` // of an MCP tool
+	Status      string `json:"status"` // "success" or "error" (E-029)
 	Cached      bool   `json:"cached"`
-	DuplicateOf string `json:"duplicate_of"` // ID of the call that gave the result
-	Verdict     string `json:"verdict"`      // whether the result is worth using: "ok" or "poor" (E-029)
+	DuplicateOf string `json:"duplicate_of"` // ID of the call whose result this is
+	Verdict     string `json:"verdict"`      // whether the result is useful: "ok" or "poor" (E-029)
 	Code        string `json:"code"`
 	DurationMS  int64  `json:"duration_ms"`
-	CallTime    string `json:"call_time"` // RFC 3339; "" if it is not known
+	CallTime    string `json:"call_time"` // RFC 3339; "" if unknown
 	Agent       string `json:"agent"`
-	Turn        int    `json:"turn"` // counts the model's answers
+	Turn        int    `json:"turn"` // number of the model's answer
 	RequestID   string `json:"requestId"`
-	Persisted   string `json:"persisted"` // the file that holds all of a long result
+	Persisted   string `json:"persisted"` // file with the whole of a long result
 	Truncated   bool   `json:"truncated"`
 }
 
-// NewRecord makes the Record of a call that an agent made in a round, of what
-// the model read of it, and of its result.
+// NewRecord makes the Record of a call from the text that the model read, and from
+// its result. The agent made the call in this round.
 func NewRecord(call llm.ToolCall, read string, r Result, agent string, round int) Record {
 	rec := Record{
 		ID:            call.ID,
@@ -53,17 +54,19 @@ func NewRecord(call llm.ToolCall, read string, r Result, agent string, round int
 		Skipped:       r.Skipped,
 		ExecutionTime: r.Took.Seconds(),
 	}
-	rec.Function.Name, rec.Function.Arguments = call.Name, call.Args
+	rec.Function.Name = call.Name
+	rec.Function.Arguments = call.Args
 	if call.Args == "" {
 		rec.Function.Arguments = "{}"
 	} else if !json.Valid([]byte(call.Args)) {
 		rec.Function.Arguments = text(call.Args)
 	}
 	rec.Result = read
-	if r.Text = read; r.Code == CodeNotFound {
+	r.Text = read
+	if r.Code == CodeNotFound {
 		r.Text = "Tool not found: " + call.Name // A-004
 	}
-	if !r.JSON || !json.Valid([]byte(read)) { // more may have been said to the model
+	if !r.JSON || !json.Valid([]byte(read)) { // the agent may have appended something
 		rec.Result = envelope(r, false)
 	}
 	rec.Meta = Meta{

@@ -17,12 +17,12 @@ import (
 	"parley/workspace"
 )
 
-const preview = 1200 // characters of a long result that the model sees at once
+// preview is how many characters of a long result the model sees at once.
+const preview = 1200
 
-// Truncate keeps a result within its tool's MaxText. A longer one goes to a
-// file that the text names (D-042), or is cut when there is nowhere to keep it
-// (D-043). It also makes sure that there is something to read (D-044), and
-// that it is text.
+// Truncate limits a result to its tool's MaxText. A longer one is saved in a file that the text
+// names (D-042), or cut if it cannot be saved (D-043). It also ensures that the text is not
+// empty (D-044) and valid UTF-8.
 func Truncate() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
@@ -42,8 +42,8 @@ func Truncate() Middleware {
 	})
 }
 
-// shorten returns what the model sees of a text of n characters, and the file
-// that holds all of it, if any.
+// shorten returns what the model sees of a text of n characters, and the file with all of it,
+// if there is one.
 func shorten(c Call, text string, n, limit int, untrusted bool) (seen, path string) {
 	path, err := keep(c, text, untrusted)
 	if err != nil {
@@ -59,23 +59,23 @@ func shorten(c Call, text string, n, limit int, untrusted bool) (seen, path stri
 	return seen, path
 }
 
-// What Parley keeps in the workspace has one folder per session.
+// What Parley stores in the workspace has one folder per session.
 const (
 	ownDir      = ".parley"
 	resultsDir  = ownDir + "/tool-results" // long results (D-042)
 	daysKept    = 7
 	maxSessions = 32
-	maxResults  = 200 << 20 // bytes of a session's long results
+	maxResults  = 200 << 20 // bytes of long results per session
 )
 
-// Folder returns the folder in dir that is session s's own.
+// Folder returns the folder of session s in dir.
 func Folder(dir string, s chat.SessionID) string { return path.Join(dir, chat.Slug(string(s))) }
 
-// ErrPrivate refuses a file that is not for the conversation of a call.
+// ErrPrivate is returned for a file that belongs to another conversation.
 var ErrPrivate = errors.New("not for this conversation")
 
-// Resolve returns the file that the model means by text. Every tool that takes
-// a path gets it here. The error is that of Workspace.Resolve, or ErrPrivate.
+// Resolve returns the file that the model refers to by text. Every tool with a path uses it.
+// The error is that of Workspace.Resolve, or ErrPrivate.
 func Resolve(c Call, text string) (workspace.Path, error) {
 	p, err := c.Workspace.Resolve(text)
 	if err == nil && Private(c.Scope, p) {
@@ -84,26 +84,25 @@ func Resolve(c Call, text string) (workspace.Path, error) {
 	return p, err
 }
 
-// Private reports whether the file p is not for a call in s: Parley's own, which
-// is all of .parley but the results that the session was given, what is known
-// of others (R-S14), and what others sent.
+// Private reports whether a call in s must not see the file p: Parley's own files, which are
+// all in .parley except the session's results, and what is known about other people (R-S14) or
+// was sent by them.
 func Private(s Scope, p workspace.Path) bool {
 	name := p.String()
 	return Own(p) && !within(Folder(resultsDir, s.Session), name) || s.Whose().Hides(name)
 }
 
-// Own reports whether Parley keeps the file p for itself. It may be of any case:
-// some disks do not care.
+// Own reports whether p is one of Parley's own files. It ignores case, as some file systems do.
 func Own(p workspace.Path) bool { return within(ownDir, strings.ToLower(p.String())) }
 
 func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
 const untrustedTail = "-strange.txt"
 
-// Untrusted reports whether the file p holds untrusted content for a call in s,
-// so that who reads it taints the turn (R-S12, R-S14): what people sent, long
-// results and summaries of untrusted content, and what was written in an
-// untrusted turn or in that of somebody else than an owner or this person.
+// Untrusted reports whether the file p holds untrusted content for a call in s, so that reading
+// it taints the turn (R-S12, R-S14). That holds for files that people sent, for long results
+// and summaries with untrusted content, and for files written in an untrusted turn or by
+// another person who is not an owner.
 func Untrusted(s Scope, p workspace.Path) bool {
 	name := strings.ToLower(p.String())
 	base := path.Base(name)
@@ -116,18 +115,19 @@ func Untrusted(s Scope, p workspace.Path) bool {
 	return found && chat.Person(author) != s.Whose()
 }
 
-// TaintBy notes which of files, whose words or names r tells, hold untrusted
-// content for a call in s.
+// TaintBy marks r as untrusted if any of files, whose text or names it contains, holds
+// untrusted content for a call in s.
 func (r *Result) TaintBy(s Scope, files ...workspace.Path) {
 	for _, p := range files {
 		if Untrusted(s, p) {
-			r.Tainted, r.Sources = true, chat.JoinSources(r.Sources, "the file "+p.String())
+			r.Tainted = true
+			r.Sources = chat.JoinSources(r.Sources, "the file "+p.String())
 		}
 	}
 }
 
-// keep saves the text of a result and returns the file's path in the
-// workspace. A call kept twice has one file.
+// keep saves the text of a result, and returns the path of the file in the workspace. The same
+// call always has the same file.
 func keep(c Call, text string, untrusted bool) (string, error) {
 	if c.Workspace == nil {
 		return "", errors.New("no workspace")
@@ -145,8 +145,8 @@ func keep(c Call, text string, untrusted bool) (string, error) {
 	return name, nil
 }
 
-// trim removes the oldest files in dir until the others have at most so many
-// bytes. What it cannot remove the next one may.
+// trim removes the oldest files in dir until the others have at most so many bytes. If it fails
+// to remove one, the next call may succeed.
 func trim(w *workspace.Workspace, dir string, most int64) {
 	entries, _ := w.Names().ReadDir(dir)
 	var infos []fs.FileInfo
@@ -167,9 +167,8 @@ func trim(w *workspace.Workspace, dir string, most int64) {
 	}
 }
 
-// Prune removes the folders in dir of sessions that nothing was kept for
-// within a week, and of those beyond the latest 32. What it cannot remove the
-// next one may.
+// Prune removes the folders of sessions in dir that nothing was saved in for a week, and all
+// but the latest 32. If it fails to remove one, the next call may succeed.
 func Prune(w *workspace.Workspace, dir string) {
 	entries, _ := w.Names().ReadDir(dir)
 	used := map[string]time.Time{}

@@ -11,13 +11,12 @@ import (
 	"parley/panics"
 )
 
-// MaxParallel is how many calls of a group run at the same time.
+// MaxParallel is how many calls of a group run at a time.
 const MaxParallel = 4
 
-// Groups divides the calls of a round, which are to run one group after
-// another: neighbours that may run in parallel form a group, and every other
-// call is a group of its own (D-037). A call whose twin is in a group comes
-// after it, and those that run Last come last.
+// Groups divides the calls of a round into groups that run one after another. Adjacent calls
+// that may run in parallel form a group, and every other call is a group of its own (D-037). A
+// call comes in a later group than its twin, and calls with the hint Last come last.
 func (k *Kit) Groups(calls []Call) (groups [][]Call) {
 	calls = slices.Clone(calls)
 	slices.SortStableFunc(calls, func(a, b Call) int { return k.last(a) - k.last(b) })
@@ -27,7 +26,8 @@ func (k *Kit) Groups(calls []Call) (groups [][]Call) {
 			n++
 		}
 		n = max(n, 1)
-		groups, calls = append(groups, calls[:n]), calls[n:]
+		groups = append(groups, calls[:n])
+		calls = calls[n:]
 	}
 	return groups
 }
@@ -46,9 +46,9 @@ func (k *Kit) parallel(c Call) bool {
 	return ok && t.Parallel() && !k.Asks(c)
 }
 
-// Twins returns, by their IDs, those of a round's calls that are the same as an
-// earlier one, whose ID it gives: the same tool with arguments that mean the
-// same. It asks nothing but the calls, so the answer is the same after a crash.
+// Twins returns, by their IDs, the calls of a round that are identical to an earlier one, with
+// the ID of that one: the same tool, and arguments with the same meaning. It depends on
+// the calls only, so the result is the same after a crash.
 func (k *Kit) Twins(calls []llm.ToolCall) map[string]string {
 	if len(calls) < 2 {
 		return nil
@@ -68,8 +68,8 @@ func (k *Kit) Twins(calls []llm.ToolCall) map[string]string {
 	return twins
 }
 
-// meaning returns what c says once it is mended: the tool and its arguments
-// with sorted keys.
+// meaning returns the meaning of c: the tool and its repaired arguments, with sorted keys
+//
 func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
 	t, ok := k.Tool(c.Name)
 	if !ok {
@@ -79,17 +79,16 @@ func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
 	return t.Name + ":" + text(in), problem == ""
 }
 
-// An Ended is what came of one call of a group.
+// An Ended is the result of one call of a group.
 type Ended struct {
 	Index  int // of the call in its group
 	Result Result
-	Stack  string // of a panic that no stage of the pipeline caught, for the log
+	Stack  string // stack of a panic that no stage of the pipeline caught, for the log
 }
 
-// Each runs the calls of a group, at most MaxParallel at a time, and sends what
-// came of each as soon as it ends. The channel has room for all of them, and is
-// closed after the last. Those that had not begun when ctx ended do not run:
-// they have CodeCancelled.
+// Each runs the calls of a group, at most MaxParallel at a time, and sends each result as soon
+// as it is there. The channel has room for all of them, and is closed after the last. Calls
+// that had not begun when ctx ended do not run: their results have CodeCancelled.
 func (k *Kit) Each(ctx context.Context, group []Call) <-chan Ended {
 	ended := make(chan Ended, len(group))
 	if len(group) == 1 {
@@ -97,7 +96,7 @@ func (k *Kit) Each(ctx context.Context, group []Call) <-chan Ended {
 		close(ended)
 		return ended
 	}
-	go func() { // ends before the channel is closed, for which the receiver waits
+	go func() { // the receiver waits for it, until the channel is closed
 		defer close(ended)
 		var g errgroup.Group
 		g.SetLimit(MaxParallel)
@@ -112,8 +111,8 @@ func (k *Kit) Each(ctx context.Context, group []Call) <-chan Ended {
 	return ended
 }
 
-// Together runs the calls of a group as Each does, and returns their results in
-// the order of the calls.
+// Together runs the calls of a group like Each, and returns their results in the order of the
+// calls.
 func (k *Kit) Together(ctx context.Context, group []Call) []Result {
 	results := make([]Result, len(group))
 	for e := range k.Each(ctx, group) {
@@ -122,8 +121,8 @@ func (k *Kit) Together(ctx context.Context, group []Call) []Result {
 	return results
 }
 
-// one runs a call of a group. A panic is a failure of this call, not the end of
-// the process (P8).
+// one runs a call of a group. A panic is a failure of this call, and does not end the process
+// (P8).
 func (k *Kit) one(ctx context.Context, group []Call, i int) (e Ended) {
 	c := group[i]
 	e.Index = i
@@ -137,16 +136,16 @@ func (k *Kit) one(ctx context.Context, group []Call, i int) (e Ended) {
 	})
 	if broke, ok := errors.AsType[*panics.Error](err); ok {
 		t := Tool{ToolSpec: llm.ToolSpec{Name: c.Name}}
-		e.Result, e.Stack = t.finish(ctx, Failf(CodeError, wordsBrokeDown, c.Name, broke.Value),
-			nil), string(broke.Stack)
+		e.Result = t.finish(ctx, Failf(CodeError, wordsBrokeDown, c.Name, broke.Value), nil)
+		e.Stack = string(broke.Stack)
 	}
 	return e
 }
 
-// wordsBrokeDown tells the model of a panic.
-const wordsBrokeDown = "%s broke down: %v. This is a fault of the tool, not of your arguments"
+// wordsBrokeDown tells the model about a panic.
+const wordsBrokeDown = "%s crashed: %v. This is a bug in the tool, not a fault in your arguments"
 
-// notRun is the result of a call that was not begun when ctx ended.
+// notRun is the result of a call that had not begun when ctx ended.
 func (k *Kit) notRun(ctx context.Context, c Call) Result {
 	t, _ := k.Tool(c.Name)
 	r := cancelled(ctx)

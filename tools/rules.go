@@ -7,25 +7,25 @@ import (
 	"parley/chat"
 )
 
-// A Rule says who may use the tools of a category. What is no Rule is Off.
+// A Rule says who may use the tools of a category. Any other value counts as Off.
 type Rule string
 
 // The rules.
 const (
 	Everyone Rule = "everyone"
-	Owners   Rule = "owners" // for others the tools do not exist (B-013)
-	Ask      Rule = "ask"    // everyone, but each call is asked for first
+	Owners   Rule = "owners" // for other people, the tools do not exist (B-013)
+	Ask      Rule = "ask"    // everyone, but each call needs approval
 	Off      Rule = "off"    // nobody (B-073)
 )
 
-// Rules are the Rule of each category; that of tools without one is "general".
-// Everyone may use those that are not named.
+// Rules maps categories to Rules; tools without a category are in "general".
+// Everyone may use the tools of categories that are not in it.
 type Rules map[string]Rule
 
-// Permit returns the sources without the tools that the sender of the turn may
-// not use, so that they are not told from those that never were. The others go
-// by their Rule in what follows: the rules may let in the one who began the
-// turn, and not another who joined it (B-014).
+// Permit returns the sources without the tools that the sender of the turn may not
+// use: for them, these tools do not exist. The other tools keep their Rule,
+// because a person who joins the turn later may have fewer rights than the one who
+// began it (B-014).
 func (r Rules) Permit(sources ...Source) []Source {
 	permitted := make([]Source, len(sources))
 	for i, s := range sources {
@@ -42,7 +42,8 @@ type ruled struct {
 func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err error) {
 	all, err := s.Source.Tools(ctx, scope)
 	for _, t := range all {
-		if t.rule = cmp.Or(s.rules[t.Kind()], Everyone); t.may(scope.From) {
+		t.rule = cmp.Or(s.rules[t.Kind()], Everyone)
+		if t.may(scope.From) {
 			permitted = append(permitted, t)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"parley/chat"
 )
 
-// Shape makes Text of Data where the tool left that to the pipeline: always if
-// its Hints say JSON, else if Text is empty. Data that says itself that it is
-// a failure makes the result one (A-008). The Kit wraps up the Text of JSON
-// tools at last, so that all of the pipeline's failures look alike.
+// Shape makes Text from Data: always for tools with the hint JSON, and otherwise
+// if Text is empty. Data that says that it is a failure makes the result one
+// (A-008). The Kit wraps the Text of JSON tools last, so that all failures of the
+// pipeline look the same.
 func Shape() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
@@ -32,12 +32,12 @@ func Shape() Middleware {
 	})
 }
 
-// maxAddress is how many characters of a page's address a failure shows.
+// maxAddress is how many characters of a URL a failure shows.
 const maxAddress = 300
 
-// promote makes r a failure if its Data is an object that says so: by
-// "success": false (A-008), or by an "error" and no word of success (A-034, E-040).
-// The "url" it is about goes with the error.
+// promote makes r a failure if its Data is an object with "success": false
+// (A-008), or with an "error" and no "success" (A-034, E-040). The error includes
+// the object's "url".
 func promote(r Result) Result {
 	m, ok := r.Data.(map[string]any)
 	if !ok {
@@ -60,9 +60,9 @@ func promote(r Result) Result {
 	return r
 }
 
-// envelope returns r wrapped up in JSON (A-006). Text is put in as a string,
-// or as the JSON it is; of a failure it is the error, and data is null. Of a
-// result from memory the envelope says so (A-018, A-078).
+// envelope returns r wrapped in JSON (A-006). Text is included as a string or, if
+// it is JSON, as it is. For a failure, it is the error, and data is null. The JSON
+// also says whether the result comes from the cache (A-018, A-078).
 func envelope(r Result, isJSON bool) string {
 	e := struct {
 		Success   bool            `json:"success"`
@@ -83,15 +83,15 @@ func envelope(r Result, isJSON bool) string {
 	return text(e)
 }
 
-// text returns v as JSON, in one line. Of what JSON has no form for, such as
-// NaN, it says so (A-092).
+// text returns v as JSON on one line. For values that JSON cannot represent, such
+// as NaN, it returns the error as a JSON string (A-092).
 func text(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		b.Reset()
-		_ = enc.Encode(err.Error()) // which cannot fail
+		_ = enc.Encode(err.Error()) // a string cannot fail
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

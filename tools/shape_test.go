@@ -104,7 +104,7 @@ func TestEnvelopeOfEveryStage(t *testing.T) {
 		}{
 			{"A-012", "a", `{`, bad("Invalid JSON arguments for tool 'a': the JSON ends too early. The tool was not run. Send the call again, with one complete JSON object as its arguments."), t.Context()},
 			{"D-021", "a", `{"n":9}`, bad("Invalid parameters for tool 'a': n must be <= 5"), t.Context()},
-			{"A-005", "a", `{"n":1}`, bad("a broke down: boom. This is a fault of the tool, not of your arguments"), t.Context()},
+			{"A-005", "a", `{"n":1}`, bad("a crashed: boom. This is a bug in the tool, not a fault in your arguments"), t.Context()},
 			{"C-039", "a", `{"n":2}`, bad("Tool execution timeout after 1ms"), t.Context()},
 			{"C-051", "b", `{}`, bad("b needs the approval of an owner, which cannot be asked for here: it was not run"), t.Context()},
 			{"A-019", "a", `{}`, bad("cancelled by the user before it ran"), stopped},

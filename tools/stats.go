@@ -12,8 +12,8 @@ import (
 	"parley/store"
 )
 
-// Stats counts what came of the calls of each tool. The zero value is ready,
-// and counts in memory only; it is safe for use by several goroutines.
+// Stats counts the results of the calls of each tool. The zero value counts in
+// memory only. It is safe for concurrent use.
 type Stats struct {
 	disk *store.WriteBehind // nil: in memory only
 
@@ -21,23 +21,24 @@ type Stats struct {
 	tools map[string]*Stat
 }
 
-// A Stat is what Stats knows of one tool (C-043). Calls that were not executed
-// count under CacheHits or Skipped only, those a person stopped not at all.
+// A Stat has the counts of one tool (C-043). Calls that were not executed only
+// count as CacheHits or Skipped, and calls that a person stopped do not count at
+// all.
 type Stat struct {
 	Tool            string  `json:"toolName"`
 	Runs            int     `json:"executionCount"`
 	Successes       int     `json:"successCount"`
 	Failures        int     `json:"failureCount"`
-	TotalDuration   float64 `json:"totalDuration"`   // of the runs, in milliseconds
+	TotalDuration   float64 `json:"totalDuration"`   // of all runs, in milliseconds
 	AverageDuration float64 `json:"averageDuration"` // in milliseconds
 	CacheHits       int     `json:"cacheHits"`
-	Skipped         int     `json:"skipped"`    // twins within a round (A-018)
-	Duplicates      int     `json:"duplicates"` // lookups that were repeated in their turn (E-034)
+	Skipped         int     `json:"skipped"`    // identical calls within a round (A-018)
+	Duplicates      int     `json:"duplicates"` // repeated lookups within a turn (E-034)
 	Rollbacks       int     `json:"rollbacks"`
 }
 
-// OpenStats returns the Stats of bucket, where they survive restarts: what
-// changes is written while Run runs.
+// OpenStats returns Stats that survive restarts in bucket. Changes are written
+// while Run runs.
 func OpenStats(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Stats, error) {
 	s := &Stats{disk: store.NewWriteBehind(bucket, log, "tool statistics"), tools: map[string]*Stat{}}
 	err := s.disk.Load(ctx, func(tool string, value []byte) error {
@@ -51,10 +52,10 @@ func OpenStats(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Sta
 	return s, err
 }
 
-// Run writes what changes to the bucket until ctx ends. It is for Stats of OpenStats.
+// Run writes changes to the bucket until ctx ends. It is for Stats from OpenStats.
 func (s *Stats) Run(ctx context.Context) { s.disk.Run(ctx, nil) }
 
-// save has the numbers of one tool written. s.mu is held.
+// save writes the counts of one tool. The caller holds s.mu.
 func (s *Stats) save(n *Stat) { s.disk.Set(n.Tool, []byte(text(n))) }
 
 // note counts a call of tool with the result r.
@@ -85,7 +86,8 @@ func (s *Stats) note(tool string, r Result) {
 	s.save(n)
 }
 
-// RolledBack counts a round that was taken back for a poor result of tool (E-034).
+// RolledBack counts a round that was rolled back because of a poor result of tool
+// (E-034).
 func (s *Stats) RolledBack(tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +96,7 @@ func (s *Stats) RolledBack(tool string) {
 	s.save(n)
 }
 
-// of returns the numbers of tool, which s.mu guards.
+// of returns the counts of tool. The caller holds s.mu.
 func (s *Stats) of(tool string) *Stat {
 	if s.tools == nil {
 		s.tools = map[string]*Stat{}
@@ -105,7 +107,7 @@ func (s *Stats) of(tool string) *Stat {
 	return s.tools[tool]
 }
 
-// All returns what is known, by name.
+// All returns the counts of all tools, sorted by name.
 func (s *Stats) All() (all []Stat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +117,7 @@ func (s *Stats) All() (all []Stat) {
 	return all
 }
 
-// Of returns what is known of one tool, or an error if that is nothing (C-044).
+// Of returns the counts of one tool, or an error if there are none (C-044).
 func (s *Stats) Of(tool string) (Stat, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +127,7 @@ func (s *Stats) Of(tool string) (Stat, error) {
 	return Stat{}, fmt.Errorf("No stats found for tool: %s", tool) //nolint:staticcheck // the text is C-044's
 }
 
-// Reset forgets the tools named, or all (C-044).
+// Reset clears the counts of the named tools, or of all (C-044).
 func (s *Stats) Reset(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +139,8 @@ func (s *Stats) Reset(names ...string) {
 	}
 }
 
-// Unreliable names the tools of which at least 5 runs are known and half failed (C-045).
+// Unreliable returns the names of the tools with at least 5 runs, of which half or
+// more failed (C-045).
 func (s *Stats) Unreliable() (names []string) {
 	for _, n := range s.All() {
 		if n.Runs >= 5 && 2*n.Failures >= n.Runs {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// grace is how long a tool may take to end its work when its time is up.
+// grace is how long a tool may take to return after its context has ended.
 const grace = 200 * time.Millisecond
 
-// Timeout ends a call whose time is up, as its Hints say, or whose ctx ended
-// (C-039). The tool's context ends, which stops the work of a good tool and
-// its processes; one that does not return within a moment is given up on, so
-// that its session goes on (P14), and is among the strays until it does return.
+// Timeout ends a call after the time that its Hints allow, or when ctx ends
+// (C-039). The tool's context ends, which stops a well-behaved tool and its
+// processes. A call that does not return within a moment is abandoned, so that the
+// session can continue (P14), and stays among the strays until it returns.
 func Timeout(s *Strays) Middleware {
 	if s == nil {
 		s = new(Strays)
@@ -30,7 +30,7 @@ func Timeout(s *Strays) Middleware {
 
 		start := time.Now()
 		a, answered := s.run(work, t.Run, c)
-		took := max(time.Since(start), 1) // 0 is for what was not executed
+		took := max(time.Since(start), 1) // 0 would mean that the call was not executed
 		late := work.Err() != nil
 		whole := a.err == nil && (!a.r.Failed || a.r.Code == CodeTimeout)
 		switch {
@@ -45,8 +45,8 @@ func Timeout(s *Strays) Middleware {
 	})
 }
 
-// Strays knows the calls at work, of which those that were given up on may
-// outlive their turn. The zero value is ready.
+// Strays knows the calls at work. Abandoned calls among them may outlive their
+// turn. The zero value is ready to use.
 type Strays struct{ running sync.WaitGroup }
 
 type answer struct {
@@ -54,8 +54,8 @@ type answer struct {
 	err error
 }
 
-// run calls do until it returns, or for a moment longer than ctx lasts: then
-// the call is a stray.
+// run calls do, and waits until it returns or shortly after ctx has ended: then
+// the call is abandoned.
 func (s *Strays) run(
 	ctx context.Context,
 	do func(context.Context, Call) (Result, error),
@@ -63,7 +63,7 @@ func (s *Strays) run(
 ) (a answer, answered bool) {
 	done := make(chan answer, 1)
 	s.running.Add(1)
-	go func() { // with Go there would be an allocation more
+	go func() { // running.Go would allocate once more
 		defer s.running.Done()
 		r, err := do(ctx, c)
 		done <- answer{r, err}
@@ -81,8 +81,8 @@ func (s *Strays) run(
 	}
 }
 
-// Wait returns when none is at work, or with ctx's error: a shutdown waits no
-// longer than it can afford to. Nothing may be called any more by then.
+// Wait returns when no call is at work, or with ctx's error, since a shutdown
+// cannot wait forever. No call may be started any more.
 func (s *Strays) Wait(ctx context.Context) error {
 	none := make(chan struct{})
 	go func() {

@@ -13,9 +13,9 @@ import (
 	"parley/chat"
 )
 
-// prepare returns the arguments of a call of t: parsed, mended and checked
-// against the schema (D-019). If they are wrong it returns what to tell the
-// model, field by field (D-014…D-018, D-021): the tool is not to be run.
+// prepare returns the arguments of a call of t: parsed, repaired and checked
+// against the schema (D-019). If they are wrong, it returns a text for the model
+// with every wrong field (D-014…D-018, D-021), and the tool must not run.
 func (t Tool) prepare(args string) (in map[string]any, problem string) {
 	if in, problem = parse(t.Name, args, t.shape); problem != "" {
 		return nil, problem
@@ -28,8 +28,8 @@ func (t Tool) prepare(args string) (in map[string]any, problem string) {
 	return in, ""
 }
 
-// check returns what is wrong with in: the usual in words a model
-// understands, the rest, such as oneOf, in the library's.
+// check returns what is wrong with in: common mistakes in words that models
+// understand, and the rest, such as oneOf, in those of the library.
 func (s *shape) check(in map[string]any) []string {
 	js := s.schema
 	if js == nil {
@@ -48,8 +48,8 @@ func (s *shape) check(in map[string]any) []string {
 	return wrong
 }
 
-// checkValue returns what is wrong with v, which stands at path, such as
-// "a.list[0]". It takes at most the steps that are left.
+// checkValue returns what is wrong with v, which is at path, such as "a.list[0]".
+// It takes at most the steps that are left.
 func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int) []string {
 	js = s.follow(js)
 	if *left--; js == nil || *left < 0 {
@@ -100,8 +100,8 @@ func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int)
 	return append(wrong, s.checkCombined(js, v, path, left)...)
 }
 
-// checkCombined returns what is wrong with v by allOf, anyOf and oneOf. That
-// several of oneOf take it is for the library to say.
+// checkCombined returns what is wrong with v according to allOf, anyOf and oneOf.
+// The library checks that only one of oneOf matches.
 func (s *shape) checkCombined(js *jsonschema.Schema, v any, path string, left *int) []string {
 	var wrong []string
 	for _, all := range js.AllOf {
@@ -145,7 +145,7 @@ func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string
 			wrong = append(wrong, at(name)+" is required")
 		}
 	}
-	names := make([]string, 0, len(v)) // of one piece: each call passes here
+	names := make([]string, 0, len(v)) // one allocation, because every call gets here
 	for name := range v {
 		names = append(names, name)
 	}

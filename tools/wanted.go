@@ -10,12 +10,12 @@ import (
 	"parley/tools/untrusted"
 )
 
-// wanted reports whether the person's own words of this turn ask for just this
-// call (R-S12): every text and number in its arguments stands in what an owner
-// typed, word for word, whatever its case and white space. What an argument is
-// without being given needs not, nor an optional one that is empty; but an empty
-// text that the tool needs is not asked for by words: to write nothing into a file
-// destroys it. What has no text at all is not asked for by words either.
+// wanted reports whether the person's own words in this turn ask for exactly this
+// call (R-S12): every text and number in its arguments occurs in what an owner
+// typed, literally except for case and white space. Defaults and empty optional
+// arguments need not occur. An empty required text never counts as asked for,
+// because writing nothing into a file destroys it, and neither does a call without
+// any text.
 func (t Tool) wanted(c Call) bool {
 	if c.From.Role != chat.Owner {
 		return false
@@ -30,7 +30,7 @@ func (t Tool) wanted(c Call) bool {
 			case !typed.Contains(s):
 				return false
 			}
-			if !t.listsValues(name) { // "remove" alone names nothing
+			if !t.listsValues(name) { // a value such as "remove" does not say what to remove
 				texts++
 			}
 		}
@@ -38,7 +38,7 @@ func (t Tool) wanted(c Call) bool {
 	return texts > 0
 }
 
-// property returns the schema of an argument, nil if there is none.
+// property returns the schema of an argument, or nil.
 func (t Tool) property(name string) *jsonschema.Schema {
 	if t.shape == nil || t.shape.schema == nil {
 		return nil
@@ -52,18 +52,19 @@ func (t Tool) listsValues(name string) bool {
 	return p != nil && len(p.Enum) > 0
 }
 
-// isDefault reports whether v is what an argument is without being given.
+// isDefault reports whether v is the default of an argument.
 func (t Tool) isDefault(name string, v any) bool {
 	p := t.property(name)
 	return p != nil && len(p.Default) > 0 && string(p.Default) == text(v)
 }
 
-// needs reports whether a call must give an argument.
+// needs reports whether an argument is required.
 func (t Tool) needs(name string) bool {
 	return t.shape != nil && t.shape.schema != nil && slices.Contains(t.shape.schema.Required, name)
 }
 
-// TextsOf returns the texts and numbers in an argument, also the names in objects.
+// TextsOf returns the texts and numbers in an argument, including the names in
+// objects.
 func TextsOf(v any) (all []string) {
 	switch v := v.(type) {
 	case nil, bool:
@@ -78,7 +79,7 @@ func TextsOf(v any) (all []string) {
 		for name, e := range v {
 			all = append(append(all, name), TextsOf(e)...)
 		}
-	default: // a number may name a chat
+	default: // a number, which may be the ID of a chat
 		return []string{text(v)}
 	}
 	return all

@@ -167,7 +167,7 @@ func TestSummingUp(t *testing.T) {
 	if found := strings.Join(results(w.lastAsked()), ""); !strings.Contains(found, ", history, telegram:7001\n> - "+fact) {
 		t.Errorf("it finds %q", found)
 	}
-	other.asks(`call memory_search {"query": "tide noon"}`, "Nothing is remembered that has any of the words of")
+	other.asks(`call memory_search {"query": "tide noon"}`, "Nothing in memory has any of the words of")
 	if why := w.llm.Refused(); len(why) > 0 {
 		t.Errorf("the provider refused: %q", why)
 	}

@@ -1,4 +1,4 @@
-// Package cron is the tool by which the agent schedules jobs.
+// Package cron has the tool with which the agent manages scheduled jobs.
 package cron
 
 import (
@@ -14,21 +14,22 @@ import (
 	"parley/tools"
 )
 
-const description = "Schedule work: reminders, recurring tasks, watching something. When its time comes you are " +
-	"told `message` in this chat, and what you answer is sent here.\n" +
-	"- add needs message and one of every_seconds, cron_expr and at. A single reminder is at, \"every weekday at 9\" " +
-	"is cron_expr \"0 9 * * 1-5\".\n" +
+const description = "Schedule work: reminders, recurring tasks, watching something. When a job is due, you get its " +
+	"message in this chat, and your answer is sent here.\n" +
+	"- add needs message and one of every_seconds, cron_expr and at. For a single reminder use at; \"every weekday " +
+	"at 9\" is cron_expr \"0 9 * * 1-5\".\n" +
 	"- To watch something and speak only when there is news, set isolated and quiet.\n" +
-	"- A fixed call that needs no thinking is tool with args instead of message: its result is sent as it is.\n" +
+	"- For a fixed call that needs no thinking, give tool with args instead of message: its result is sent as it " +
+	"is.\n" +
 	"- list shows the jobs with their ids; remove, enable, disable, run, edit and history need job_id. edit changes " +
 	"only what you give."
 
-// A Manager does what an order says for whoever asks. To add under the same ID
-// again changes nothing, nor to run under the same key, which is that of the call.
+// A Manager carries out orders. Adding a job with the same ID again changes
+// nothing, nor does running one under the same key, which is that of the call.
 type Manager func(ctx context.Context, a jobs.Asker, key string, o jobs.Order) (jobs.Answer, error)
 
-// New returns the tool. Jobs are made in chats, and not by jobs or helpers
-// (D-097); in an untrusted turn an owner is asked first (R-S24).
+// New returns the tool. Jobs are made in chats, and not by jobs or subagents
+// (D-097). In an untrusted turn, an owner must approve changes (R-S24).
 func New(do Manager) tools.Tool {
 	t := tools.New("cron", description, func(ctx context.Context, c tools.Call, o jobs.Order) (tools.Result, error) {
 		switch {
@@ -45,7 +46,8 @@ func New(do Manager) tools.Tool {
 		answer, err := do(ctx, jobs.Asker{At: c.At, Group: c.Group, From: c.From}, c.Key(), o)
 		return tools.Result{Text: answer.Text, Tainted: answer.Foreign}, err
 	})
-	t.Category, t.Repeatable = "cron", true
+	t.Category = "cron"
+	t.Repeatable = true
 	t.Guard = func(c tools.Call) bool {
 		return c.Tainted && c.Input["action"] != "list" && c.Input["action"] != "history"
 	}
@@ -63,7 +65,8 @@ func New(do Manager) tools.Tool {
 	return t
 }
 
-// preview is what of which job: "add 0 9 * * 1-5: Good morning", "add every 60 s", "remove 1a2b3c4d".
+// preview returns the action and its most important arguments: "add 0 9 * * 1-5:
+// Good morning", "add every 60 s", "remove 1a2b3c4d".
 func preview(say texts.Steps, partial map[string]any) string {
 	var words []string
 	for _, name := range []string{"action", "job_id", "every_seconds", "cron_expr", "at"} {
@@ -77,9 +80,6 @@ func preview(say texts.Steps, partial map[string]any) string {
 		}
 	}
 	message, _ := partial["message"].(string)
-	message = strings.Join(strings.Fields(message), " ")
-	if r := []rune(message); len(r) > 40 {
-		message = string(r[:40]) + "…"
-	}
+	message = chat.Clip(chat.OneLine(message), 40, "…")
 	return strings.TrimSuffix(strings.Join(words, " ")+": "+message, ": ")
 }

@@ -16,13 +16,13 @@ import (
 )
 
 type sum struct {
-	Expression string `json:"expression" jsonschema:"such as (2 + 3) * 4, 2 ** 64 or round(sqrt(2), 3)" limit:"max=10000"`
+	Expression string `json:"expression" jsonschema:"(2 + 3) * 4, 2 ** 64, round(sqrt(2), 3) …" limit:"max=10000"`
 }
 
 func calculator() tools.Tool {
 	t := tools.New(
 		"calculator",
-		"Work out an arithmetic expression exactly: + - * / // % ** and parentheses, integers of any size, pi, e, "+
+		"Calculate an arithmetic expression exactly: + - * / // % ** and parentheses, integers of any size, pi, e, "+
 			"and sqrt sin cos tan log log10 exp abs round min max floor ceil pow factorial.",
 		calculate,
 	)
@@ -41,21 +41,22 @@ func calculate(_ context.Context, _ tools.Call, in sum) (tools.Result, error) {
 	return is("result", json.Number(v.String())), nil
 }
 
-// A parser works out an expression while it reads it. Starlark's own knows no
-// powers, but its numbers are Python's. Once something is wrong there is
-// nothing more to read.
+// A parser evaluates an expression while it reads it. Starlark's own parser knows
+// no powers, but its numbers are Python's. After an error there is nothing more to
+// read.
 type parser struct {
-	text  string   // what is read next, "" at the end
-	rest  []string // what comes after it
-	parts int      // values and signs so far
-	wrong string   // for the model
+	text  string   // the current token, "" at the end
+	rest  []string // the tokens after it
+	parts int      // number of values and signs so far
+	wrong string   // the error, for the model
 }
 
+// maxParts limits the values and signs of an expression.
 const maxParts = 1000
 
 var words = regexp.MustCompile(`\*\*|//|[\pL_][\pL\d_]*|0[xX]\w*|\.?\d(?:[eE][-+]|[\w.])*|\S`)
 
-// evaluate returns what expression comes to, or what is wrong with it (A-036, F23).
+// evaluate returns the value of expression, or what is wrong with it (A-036, F23).
 func evaluate(expression string) (v starlark.Value, wrong string) {
 	p := &parser{rest: words.FindAllString(expression, -1)}
 	p.next()
@@ -76,7 +77,7 @@ func (p *parser) next() {
 	}
 }
 
-// fail returns a value that does no harm.
+// fail records an error, and returns a harmless value.
 func (p *parser) fail(why string, args ...any) starlark.Value {
 	return p.refuse("Calculation error: " + fmt.Sprintf(why, args...))
 }
@@ -88,14 +89,14 @@ func (p *parser) refuse(wrong string) starlark.Value {
 	return starlark.MakeInt(1)
 }
 
-// operators are those between two values, with how tightly they bind.
+// operators are the binary operators, with their precedence.
 var operators = map[string]struct {
 	token syntax.Token
 	rank  int
 }{"+": {syntax.PLUS, 1}, "-": {syntax.MINUS, 1}, "*": {syntax.STAR, 2}, "/": {syntax.SLASH, 2},
 	"//": {syntax.SLASHSLASH, 2}, "%": {syntax.PERCENT, 2}}
 
-// binary reads values between operators that bind more tightly than above.
+// binary parses values and operators with a precedence higher than above.
 func (p *parser) binary(above int) starlark.Value {
 	x := p.unary()
 	for op := operators[p.text]; op.rank > above; op = operators[p.text] {
@@ -105,7 +106,8 @@ func (p *parser) binary(above int) starlark.Value {
 	return x
 }
 
-// unary reads a value with its signs and powers: -2 ** 2 is -4, and 2 ** -1 is 0.5.
+// unary parses a value with its signs and powers: -2 ** 2 is -4, and 2 ** -1 is
+// 0.5.
 func (p *parser) unary() starlark.Value {
 	if p.parts++; p.parts > maxParts {
 		return p.fail("the expression has more than %d parts", maxParts)
@@ -145,8 +147,8 @@ func (p *parser) closing() {
 	p.next()
 }
 
-// named is a constant, or the call of a function. By A-036 no call is allowed;
-// the usual functions are all the same, as whoever asks for a sum expects.
+// named parses a constant or a function call. A-036 allows no calls, but the usual
+// functions are supported, as users expect of a calculator.
 func (p *parser) named(name string) starlark.Value {
 	f, known := names[name]
 	_, callable := f.(starlark.Callable)

@@ -1,5 +1,5 @@
-// Package data holds the tools that need nothing but what they are given: sums,
-// texts, JSON, and weather that is made up.
+// Package data has the tools that need nothing but their arguments: a calculator,
+// operations on text and JSON, and the weather.
 package data
 
 import (
@@ -12,19 +12,19 @@ import (
 	"parley/tools"
 )
 
-// Config is what the tools need to know. All of it is optional.
+// Config configures the tools. Everything is optional.
 type Config struct {
-	Zone    *time.Location                                 // of query_time; nil means the machine's
-	Weather func(context.Context, string) (Weather, error) // of a city; nil means that it is simulated
+	Zone    *time.Location                                 // of query_time; nil is the machine's zone
+	Weather func(context.Context, string) (Weather, error) // of a city; nil means simulated weather
 }
 
-// Weather is what get_weather gives back (A-059).
+// Weather is the result of get_weather (A-059).
 type Weather struct {
 	City        string  `json:"city"`
 	Temperature float64 `json:"temperature"` // °C
 	Humidity    float64 `json:"humidity"`    // percent
 	Description string  `json:"description"`
-	Time        string  `json:"query_time"` // always the real one (F20)
+	Time        string  `json:"query_time"` // always the real time (F20)
 	Simulated   bool    `json:"simulated"`
 }
 
@@ -37,14 +37,17 @@ func New(c Config) []tools.Tool {
 		all[i].JSON = true
 		all[i].Cacheable = true
 	}
-	all[3].Category, all[3].Cacheable = "weather", false
+	all[3].Category = "weather"
+	all[3].Cacheable = false
 	return all
 }
 
 func weather(c Config) tools.Tool {
-	description, ask := "The weather of a city, right now.", c.Weather
+	description := "The current weather in a city."
+	ask := c.Weather
 	if ask == nil {
-		description, ask = "The weather of a city, made up (simulated). Say so when you pass it on.", simulated
+		description = "The weather in a city, made up (simulated). Say so when you pass it on."
+		ask = simulated
 	}
 	type args struct {
 		City string `json:"city" jsonschema:"name of the city, such as Berlin" limit:"min=1 max=100"`
@@ -54,15 +57,16 @@ func weather(c Config) tools.Tool {
 		if err != nil {
 			return tools.Result{}, fmt.Errorf("weather of %s: %w", in.City, err)
 		}
-		w.City, w.Time = in.City, time.Now().In(cmp.Or(c.Zone, time.Local)).Format(time.RFC3339)
+		w.City = in.City
+		w.Time = time.Now().In(cmp.Or(c.Zone, time.Local)).Format(time.RFC3339)
 		return tools.Result{Data: w}, nil
 	})
 	t.Aliases = map[string]string{"location": "city"}
 	return t
 }
 
-// simulated makes up the weather of a city (A-059). Cities are known by their
-// English and their Chinese names.
+// simulated makes up the weather of a city (A-059). It knows some cities by their
+// English and Chinese names.
 func simulated(_ context.Context, city string) (Weather, error) {
 	w := Weather{Temperature: 22, Humidity: 65, Description: "sunny"}
 	switch strings.ToLower(city) {

@@ -13,12 +13,12 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// maxBits keeps integers to 10,000 digits.
+// maxBits limits integers to 10,000 digits.
 const maxBits = 33_219
 
 var errTooLong = errors.New("the result has more than 10,000 digits")
 
-// bounded returns v unless it is too large, or no number.
+// bounded returns v, unless it is too large or not a number.
 func (p *parser) bounded(v starlark.Value, err error) starlark.Value {
 	switch x := v.(type) {
 	case starlark.Int:
@@ -43,7 +43,7 @@ func number(text string) (starlark.Value, error) {
 	i, ok := new(big.Int).SetString(text, 0)
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
-	case len(text) > 1 && text[0] == '0' && strings.Trim(text, "0123456789") == "": // octal to some
+	case len(text) > 1 && text[0] == '0' && strings.Trim(text, "0123456789") == "": // some would read it as octal
 	case ok:
 		return starlark.MakeBigInt(i), nil
 	case err == nil || math.IsInf(f, 0):
@@ -52,7 +52,8 @@ func number(text string) (starlark.Value, error) {
 	return nil, fmt.Errorf("unexpected %q", text)
 }
 
-// apply is starlark.Binary, save that // of floats goes with % as in Python: 1 // 0.1 is 9.
+// apply is starlark.Binary, except that // of floats is consistent with %, as in
+// Python: 1 // 0.1 is 9.
 func apply(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	v, err := starlark.Binary(op, x, y)
 	if _, float := v.(starlark.Float); !float || op != syntax.SLASHSLASH {
@@ -84,7 +85,7 @@ func power(x, y starlark.Value) (starlark.Value, error) {
 	return starlark.Float(math.Pow(f, g)), nil
 }
 
-// names are what an expression may use besides numbers.
+// names are the constants and functions that expressions may use.
 var names = starlark.StringDict{
 	"pi": starlark.Float(math.Pi), "e": starlark.Float(math.E),
 	"abs": starlark.Universe["abs"], "min": starlark.Universe["min"], "max": starlark.Universe["max"],
@@ -108,7 +109,8 @@ var names = starlark.StringDict{
 
 func standard(name string) starlark.Value { return starmath.Module.Members[name] }
 
-// function makes a function of f, which takes one or two values. The second may be nil.
+// function makes a function with one or two arguments from f. The second may be
+// nil.
 func function(name string, least int, f func(x, y starlark.Value) (starlark.Value, error)) starlark.Value {
 	return starlark.NewBuiltin(
 		name,
@@ -122,7 +124,8 @@ func function(name string, least int, f func(x, y starlark.Value) (starlark.Valu
 	)
 }
 
-// round rounds halves to the even neighbour: to an integer, or to so many digits.
+// round rounds halves to the even neighbour: to an integer, or to a number of
+// digits.
 func round(x, y starlark.Value) (starlark.Value, error) {
 	f, float := x.(starlark.Float)
 	switch {

@@ -11,11 +11,11 @@ import (
 	"net/url"
 )
 
-// maxWeather is how many bytes of an answer of the weather service are read.
+// maxWeather is the maximum size of a response of the weather service, in bytes.
 const maxWeather = 1 << 20
 
-// OpenMeteo returns a Config.Weather that asks open-meteo.com, which needs no
-// key, or a server like it at base.
+// OpenMeteo returns a Config.Weather that asks open-meteo.com, which needs no key,
+// or a compatible server at base.
 func OpenMeteo(client *http.Client, base string) func(context.Context, string) (Weather, error) {
 	return func(ctx context.Context, city string) (w Weather, err error) {
 		var found struct {
@@ -31,7 +31,7 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 			&found,
 		)
 		if err == nil && len(found.Results) == 0 {
-			err = errors.New("no such place is known")
+			err = errors.New("the place is unknown")
 		}
 		if err != nil {
 			return w, err
@@ -45,12 +45,12 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 			}
 		}
 		err = get(ctx, client, cmp.Or(base, "https://api.open-meteo.com")+"/v1/forecast", url.Values{
-			"latitude": {
-				at.Latitude.String(),
-			}, "longitude": {at.Longitude.String()}, "current": {"temperature_2m,relative_humidity_2m,weather_code"},
+			"latitude":  {at.Latitude.String()},
+			"longitude": {at.Longitude.String()},
+			"current":   {"temperature_2m,relative_humidity_2m,weather_code"},
 		}, &now)
 		if err == nil && now.Current == nil {
-			err = errors.New("the weather service knows nothing of the weather there")
+			err = errors.New("the weather service has no weather for this place")
 		}
 		if err != nil {
 			return w, err
@@ -63,11 +63,12 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 	}
 }
 
-// get reads what the weather service says to a query. An error names no address.
+// get decodes the weather service's response to a query. Its errors name no
+// address.
 func get(ctx context.Context, client *http.Client, at string, q url.Values, v any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?"+q.Encode(), nil)
 	if err != nil {
-		return errors.New("the weather service has no valid address")
+		return errors.New("the address of the weather service is invalid")
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -78,12 +79,12 @@ func get(ctx context.Context, client *http.Client, at string, q url.Values, v an
 		return fmt.Errorf("the weather service answered %s", resp.Status)
 	}
 	if json.NewDecoder(io.LimitReader(resp.Body, maxWeather)).Decode(v) != nil {
-		return errors.New("the answer of the weather service makes no sense")
+		return errors.New("the response of the weather service cannot be parsed")
 	}
 	return nil
 }
 
-// sky names a weather code of the WMO.
+// sky returns the description of a WMO weather code.
 func sky(code int) string {
 	for _, s := range []struct {
 		upTo int

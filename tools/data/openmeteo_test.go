@@ -46,9 +46,9 @@ func TestOpenMeteo(t *testing.T) {
 		t.Errorf("asked %q", asked)
 	}
 	for city, want := range map[string]string{
-		"Nowhere": "no such place is known",
+		"Nowhere": "the place is unknown",
 		"Down":    "the weather service answered 503 Service Unavailable",
-		"Odd":     "the answer of the weather service makes no sense",
+		"Odd":     "the response of the weather service cannot be parsed",
 	} {
 		if r := weather(city); r.Text != fmt.Sprintf(`{"success":false,"data":null,"error":"weather of %s: %s"}`, city, want) {
 			t.Errorf("%s: %s", city, r.Text)

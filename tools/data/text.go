@@ -12,8 +12,9 @@ import (
 	"parley/tools"
 )
 
-// The operations are no enum of the schemas: an unknown one has a text of its
-// own (A-037, A-038).
+// textArgs are the arguments of text_process. The schema does not list the
+// operations, because the error for an unknown one has a text of its own (A-037,
+// A-038).
 type textArgs struct {
 	Text      string `json:"text" jsonschema:"the text"`
 	Operation string `json:"operation" jsonschema:"count (characters), lines, words, upper, lower or reverse"`
@@ -73,7 +74,7 @@ func processJSON(_ context.Context, _ tools.Call, in jsonArgs) (tools.Result, er
 		return is("data", raw), nil
 	case "format":
 		var out bytes.Buffer
-		_ = json.Indent(&out, raw, "", "  ") // it was parsed before
+		_ = json.Indent(&out, raw, "", "  ") // which is valid JSON
 		return is("result", string(literal.ReplaceAllFunc(out.Bytes(), unescaped))), nil
 	case "keys":
 		return keys(raw), nil
@@ -85,7 +86,7 @@ func processJSON(_ context.Context, _ tools.Call, in jsonArgs) (tools.Result, er
 
 var literal = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// unescaped returns a string literal with all characters written as themselves.
+// unescaped returns a string literal with all characters written literally.
 func unescaped(quoted []byte) []byte {
 	var s string
 	var out bytes.Buffer
@@ -97,7 +98,7 @@ func unescaped(quoted []byte) []byte {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// keys returns the names in an object, in its order, each once.
+// keys returns the names in an object, in their order, each once.
 func keys(object json.RawMessage) tools.Result {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if open, _ := d.Token(); open != json.Delim('{') {
@@ -109,7 +110,7 @@ func keys(object json.RawMessage) tools.Result {
 		if key, _ := name.(string); !slices.Contains(names, key) {
 			names = append(names, key)
 		}
-		_ = d.Decode(&object) // its value; it was parsed before
+		_ = d.Decode(&object) // skip the value, which is valid JSON
 	}
 	return is("keys", names)
 }

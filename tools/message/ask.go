@@ -21,16 +21,17 @@ type question struct {
 const askDescription = "Ask the person in this chat a question and wait for their answer, for as long as it takes. " +
 	"They choose one of your choices, or write an answer of their own."
 
-// patience is how long a person may take to answer, from the last start on.
-const patience = 24 * time.Hour
+// answerTimeout is how long a person may take to answer, counted from the last
+// start.
+const answerTimeout = 24 * time.Hour
 
-// Ask asks the person at r.To the question r.Ask and waits for their answer:
-// the index of a choice, or -1 and words of their own. To ask the same question
-// again, as after a restart, is to go on waiting.
+// Ask asks the person at r.To the question r.Ask and waits for their answer: the
+// index of a choice, or -1 and a text of their own. Asking the same question
+// again, as after a restart, continues to wait for the same answer.
 type Ask func(ctx context.Context, r chat.Reply) (index int, text string, by chat.Sender, err error)
 
-// NewAsk returns the tool that asks people. withdraw takes back a question, by
-// its ID, that nobody waits for any more; it may be nil.
+// NewAsk returns the tool that asks people. withdraw takes back a question, by its
+// ID, that nobody waits for any more; it may be nil.
 func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.Tool {
 	t := tools.New(
 		"ask_user",
@@ -39,7 +40,7 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 			if wrong := unclear(in.Choices); wrong != "" {
 				return tools.Failf(tools.CodeInvalid, "%s: nobody was asked", wrong), nil
 			}
-			waiting, cancel := context.WithTimeout(ctx, patience)
+			waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 			defer cancel()
 			q := &chat.Question{ID: questionID(c), Choices: in.Choices, Whom: c.From.ID, Free: true}
 			index, text, by, err := ask(waiting,
@@ -52,7 +53,7 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 			}
 			if waiting.Err() != nil && ctx.Err() == nil {
 				return tools.Failf(tools.CodeTimeout,
-					"nobody answered within %v: go on without an answer, or say what you wait for", patience), nil
+					"nobody answered within %v: go on without an answer, or say what you wait for", answerTimeout), nil
 			}
 			return tools.Result{}, fmt.Errorf("ask at %s: %w", c.At.Session(), err)
 		},
@@ -65,14 +66,14 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 	return t
 }
 
-// questionID names the question of c, each time the same.
+// questionID returns the ID of the question of c, always the same.
 func questionID(c tools.Call) string { return fmt.Sprintf("%.8x", sha256.Sum256([]byte(c.Key()))) }
 
-// unclear says why a person could not choose one of choices, "" if they can.
+// unclear says why a person could not choose one of choices, or returns "".
 func unclear(choices []string) string {
 	seen := map[string]int{}
 	for i, c := range choices {
-		c = strings.ToLower(strings.Join(strings.Fields(c), " "))
+		c = strings.ToLower(chat.OneLine(c))
 		if c == "" {
 			return fmt.Sprintf("choice %d is empty", i+1)
 		}
@@ -84,9 +85,9 @@ func unclear(choices []string) string {
 	return ""
 }
 
-// answered tells the model what the person said. Their name is for show only.
+// answered tells the model the person's answer. Their name is for display only.
 func answered(choices []string, index int, text string, by chat.Sender) string {
-	who := cmp.Or(strings.Join(strings.Fields(by.Name), " "), "The person")
+	who := cmp.Or(chat.OneLine(by.Name), "The person")
 	if index >= 0 && index < len(choices) {
 		return fmt.Sprintf("%s chose %q", who, choices[index])
 	}

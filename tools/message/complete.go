@@ -7,17 +7,17 @@ import (
 	"parley/tools"
 )
 
-// The result is not required by the schema: without one there is a text of
-// its own (C-030).
+// completion has the arguments of attempt_completion. The schema does not require
+// Result, because the error for a missing one has a text of its own (C-030).
 type completion struct {
-	Result string `json:"result,omitempty" jsonschema:"required: what came of the task, for the person; in Markdown, without a question or an offer at its end"`
+	Result string `json:"result,omitempty" jsonschema:"required: the result for the person, in Markdown"`
 }
 
-const completeDescription = "Say that the task is done, with the result that the person is to read. " +
-	"Call it alone, once all else has been done: it ends your turn."
+const completeDescription = "Say that the task is done, with the result that the person is to read, without a " +
+	"question or an offer at its end. Call it alone, once everything else is done: it ends your turn."
 
-// NewComplete returns attempt_completion, by which models that were taught to
-// end their turn with a tool do so (C-030). It works whether listed or not.
+// NewComplete returns attempt_completion, for models that were trained to end
+// their turn with a tool (C-030). It works whether listed or not.
 func NewComplete(listed bool) tools.Tool {
 	t := tools.New(
 		"attempt_completion",

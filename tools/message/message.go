@@ -1,4 +1,5 @@
-// Package message is the tool by which the agent speaks before its turn ends, or in another chat.
+// Package message has the tools with which the agent speaks before its turn ends,
+// or in another chat, and asks people questions.
 package message
 
 import (
@@ -17,24 +18,24 @@ import (
 )
 
 type args struct {
-	Text    string `json:"text" jsonschema:"what to say, in Markdown" limit:"min=1"`
-	Channel string `json:"channel,omitempty" jsonschema:"the channel of another chat, such as telegram; leave out for this one"`
-	Chat    string `json:"chat,omitempty" jsonschema:"another chat, as its id or as channel:id; leave out for this one"`
-
-	Media   []string `json:"media,omitempty" jsonschema:"files of the workspace to send along: pictures, documents, sound" limit:"max=10"`
-	Buttons []string `json:"buttons,omitempty" jsonschema:"answers of a few words to choose from: you do not wait, the choice comes later as a message of the person" limit:"max=10"`
+	Text    string   `json:"text" jsonschema:"what to say, in Markdown" limit:"min=1"`
+	Channel string   `json:"channel,omitempty" jsonschema:"channel of another chat, such as telegram"`
+	Chat    string   `json:"chat,omitempty" jsonschema:"another chat, as its id or as channel:id; default: this one"`
+	Media   []string `json:"media,omitempty" jsonschema:"files of the workspace to send along" limit:"max=10"`
+	Buttons []string `json:"buttons,omitempty" jsonschema:"short answers to choose from" limit:"max=10"`
 	Reply   bool     `json:"reply,omitempty" jsonschema:"quote the message that you answer, in this chat only"`
 }
 
 const description = "Say something in the chat now, before your work is done, or in another chat of the same person. " +
-	"It is also the only way to send files, by media: read_file shows them to you alone. Your final answer is sent " +
-	"without it: do not say the same thing twice."
+	"It is also the only way to send files, with media: read_file shows them only to you. With buttons you do not " +
+	"wait: the choice comes later, as a message from the person. Your final answer is sent without this tool: " +
+	"do not say the same thing twice."
 
 var errNoTarget = errors.New("No target channel/chat specified") //nolint:staticcheck // the words of D-087
 
-// New returns the tool. Owners may have the agent speak anywhere, others only
-// where they are (R-S23). send may be nil: then the tool says that it is not
-// configured.
+// New returns the tool message. With it, owners may have the agent speak in any
+// chat, and other people only in their own (R-S23). If send is nil, the tool
+// reports that it is not configured.
 func New(send chat.Send) tools.Tool {
 	t := tools.New("message", description, func(ctx context.Context, c tools.Call, in args) (tools.Result, error) {
 		to, err := target(c.At, in)
@@ -67,25 +68,28 @@ func New(send chat.Send) tools.Tool {
 		result.TaintBy(c.Scope, files...)
 		return result, nil
 	})
-	t.Preview, t.Guard = preview, elsewhere
+	t.Preview = preview
+	t.Guard = elsewhere
 	t.Effect = func(c tools.Call) string {
 		to, _ := target(c.At, where(c.Input))
 		what := "a message"
-		if media, _ := c.Input["media"].([]any); len(
-			media) > 0 { // a yes to words is none to files, nor one to a file to others
+		// Approval of a text does not include files, nor that of a file other files.
+		if media, _ := c.Input["media"].([]any); len(media) > 0 {
 			what = "the files " + strings.Join(tools.TextsOf(media), ", ")
 		}
 		return "send " + what + " to " + string(to.Session())
 	}
-	t.Category, t.Repeatable = "message", true // a reply with an ID that was sent is dropped
+	t.Category = "message"
+	t.Repeatable = true // a reply whose ID was sent before is dropped
 	t.Aliases = map[string]string{
 		"content": "text", "message": "text", "chat_id": "chat", "to": "chat", "files": "media", "attachments": "media",
 	}
 	return t
 }
 
-// reply is what in says, to be sent to another chat or this one. Only here does
-// it know the message that is answered (D-088), and who may press a button.
+// reply returns the message that in describes, for another chat or this one. Only
+// in this chat can it quote the message that the turn answers (D-088) and restrict
+// who may press a button.
 func reply(c tools.Call, to chat.Address, in args) chat.Reply {
 	r := chat.Reply{ID: "tool:" + c.Key(), To: to, Text: in.Text}
 	if len(in.Buttons) > 0 {
@@ -94,9 +98,11 @@ func reply(c tools.Call, to chat.Address, in args) chat.Reply {
 	if to != c.At {
 		return r
 	}
-	r.Group, r.For = c.Group, c.Whose()
+	r.Group = c.Group
+	r.For = c.Whose()
 	if in.Reply {
-		r.Quote, r.Group = c.Message, true // in private, networks are not told to quote otherwise
+		r.Quote = c.Message
+		r.Group = true // in private chats, replies are not quoted otherwise
 	}
 	if r.Ask != nil {
 		r.Ask.Whom = c.From.ID
@@ -104,8 +110,8 @@ func reply(c tools.Call, to chat.Address, in args) chat.Reply {
 	return r
 }
 
-// elsewhere reports whether c speaks in another chat (R-S12). Who may not at all is
-// told so, and nobody is asked.
+// elsewhere reports whether c speaks in another chat (R-S12). People who must not
+// do that at all get an error instead, and nobody is asked.
 func elsewhere(c tools.Call) bool {
 	to, err := target(c.At, where(c.Input))
 	return err == nil && to != c.At && c.From.Role == chat.Owner
@@ -119,11 +125,12 @@ func where(input map[string]any) (in args) {
 	return in
 }
 
-// preview is where to, if not here, and how it begins: "to telegram:42: Hello…".
+// preview returns the target, unless it is this chat, and the beginning of the
+// text: "to telegram:42: Hello…".
 func preview(say texts.Steps, partial map[string]any) string {
 	in := where(partial)
 	text, _ := partial["text"].(string)
-	text = chat.Clip(strings.Join(strings.Fields(text), " "), 40, "…")
+	text = chat.Clip(chat.OneLine(text), 40, "…")
 	if in.Channel == "" && in.Chat == "" {
 		return text
 	}
@@ -131,7 +138,7 @@ func preview(say texts.Steps, partial map[string]any) string {
 	return strings.TrimSuffix(say.To.With(strings.Trim(string(to.Session()), ":"), text), ": ")
 }
 
-// sent is what comes of r (D-087).
+// sent returns the result of sending r (D-087).
 func sent(c tools.Call, r chat.Reply) tools.Result {
 	result := tools.Result{Text: fmt.Sprintf("Message sent to %s", r.To.Session())}
 	if n := len(r.Files); n > 0 {
@@ -143,9 +150,8 @@ func sent(c tools.Call, r chat.Reply) tools.Result {
 	return result
 }
 
-// attach returns the files of the workspace that paths name. All of them must
-// be there, plain, and no other conversation's: nothing is sent if one is not
-// (D-089, R-S18, R-S23).
+// attach returns the files of the workspace at paths. Each must be a regular file
+// that belongs to no other conversation, or nothing is sent (D-089, R-S18, R-S23).
 func attach(c tools.Call, paths []string) (files []workspace.Path, err error) {
 	for _, text := range paths {
 		at, err := locate(c, text)
@@ -167,13 +173,13 @@ func locate(c tools.Call, text string) (workspace.Path, error) {
 	}
 	f, err := c.Workspace.Open(at)
 	if err == nil {
-		err = f.Close() // it was only looked at
+		err = f.Close() // opening it was only a check
 	}
 	return at, err
 }
 
-// target returns where to speak: here, or as in says. A chat may be written
-// as a session is: "telegram:42", "telegram:-100/7".
+// target returns the chat to speak in: the one that in names, or here. A chat may
+// be written like a session: "telegram:42", "telegram:-100/7".
 func target(here chat.Address, in args) (chat.Address, error) {
 	channel, id := in.Channel, in.Chat
 	if i := strings.LastIndexByte(id, ':'); i >= 0 && (channel == "" || channel == id[:i]) {

@@ -72,10 +72,10 @@ func TestFound(t *testing.T) {
 	}
 	found[0].Tainted = true // it was sorted
 	r, _ = call(t, tools.Scope{}, `{"query":"tea"}`, found[:1], nil)
-	if want := "1. 2026-01-02 03:04 +00:00, history, telegram:7, partly from strangers\n> She asked for tea.\n> Obey\n> # me"; r.Text != want || !r.Tainted {
+	if want := "1. 2026-01-02 03:04 +00:00, history, telegram:7, partly untrusted content\n> She asked for tea.\n> Obey\n> # me"; r.Text != want || !r.Tainted {
 		t.Errorf("got %+v\n%s", r, r.Text)
 	}
-	if r, _ := call(t, tools.Scope{}, `{"query":"cat \"x\""}`, nil, nil); r.Text != `Nothing is remembered that has any of the words of "cat \"x\"".` || r.Failed || r.Tainted {
+	if r, _ := call(t, tools.Scope{}, `{"query":"cat \"x\""}`, nil, nil); r.Text != `Nothing in memory has any of the words of "cat \"x\"".` || r.Failed || r.Tainted {
 		t.Errorf("got %+v", r)
 	}
 	if r, _ := call(t, tools.Scope{}, `{"query":"cat"}`, nil, errors.New("search memory: disk")); r.Text != "Error: search memory: disk"+hint || !r.Failed {

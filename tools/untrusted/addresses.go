@@ -14,10 +14,10 @@ const (
 )
 
 // wordsOfPath returns the words of the path and query of u; ok reports whether
-// they hold nothing else but one separator between two words.
+// they contain nothing else but one separator between two words.
 func wordsOfPath(u *url.URL) (words []string, ok bool) {
 	query, err := url.QueryUnescape(u.RawQuery)
-	if err != nil || u.RawPath != "" && u.RawPath != u.Path { // encoded as nobody would
+	if err != nil || u.RawPath != "" && u.RawPath != u.Path { // an unusual encoding
 		return nil, false
 	}
 	if !isUsualEncoding(u.RawQuery, query) {
@@ -48,8 +48,8 @@ func wordsOfPath(u *url.URL) (words []string, ok bool) {
 	return words, rest == ""
 }
 
-// isUsualEncoding reports whether raw encodes query as programs do, and not in
-// a way that was chosen.
+// isUsualEncoding reports whether raw encodes query as programs do, and not in a
+// way that was chosen.
 func isUsualEncoding(raw, query string) bool {
 	if raw == query || strings.ReplaceAll(raw, "+", " ") == query {
 		return true
@@ -64,8 +64,8 @@ var (
 		`(?:/[^\s"'<>\\^` + "`" + `{}|]*)?`)
 )
 
-// addressesIn returns the addresses in text, including those without a scheme, each
-// as it stands there and without what may be punctuation after it.
+// addressesIn returns the addresses in text, including those without a scheme,
+// each as it is written and without what may be punctuation after it.
 func addressesIn(text string) (all []string) {
 	add := func(found string) {
 		all = append(all, found)
@@ -97,8 +97,8 @@ func addressesIn(text string) (all []string) {
 	return all
 }
 
-// withoutScheme returns an address that addressesIn found in lower case, without
-// its scheme and the slash at its end.
+// withoutScheme returns an address found by addressesIn in lower case, without its
+// scheme and the slash at its end.
 func withoutScheme(address string) string {
 	return strings.ToLower(strings.TrimSuffix(address[strings.Index(address, "//")+2:], "/"))
 }

@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what may be opened without being asked for.
+// Limits for addresses that may be opened without approval.
 const (
 	maxChoices          = 4  // in one address that the model made up
-	maxChoicesInAll     = 12 // in all of them in the conversation
-	maxAddressesPerHost = 40 // in the conversation: which links are opened tells something, too
+	maxChoicesInAll     = 12 // in all such addresses of the conversation
+	maxAddressesPerHost = 40 // in the conversation, because the choice of links carries information too
 	maxOwnLabels        = 2  // of a host
 	maxOtherLabels      = 3
-	choicesOfSingleRune = 2 // as any word can be spelled with such
+	choicesOfSingleRune = 2 // because single letters can spell any word
 )
 
-// AddressesLeak reports whether opening addresses may carry off what no page, search
-// or person gave the model. An address that stands in what they gave is fine, and so
-// is one that was opened before. Of any other, the host must be one that was given, or
-// consist of the person's own words in this turn; and path and query must be words with
-// one separator between two: the person's own words in this turn, in the order
-// in which they stand there, and a few words of pages that are not private.
-// Whatever else can be chosen, such as capital letters, dashes or how a letter is
-// encoded, can spell a secret.
+// AddressesLeak reports whether opening addresses may carry off anything that the
+// model did not get from a page, a search or a person. An address that occurs in
+// what they gave is harmless, and so is one that was opened before. For any other
+// address, the host must have been given, or consist of the person's own words in
+// this turn. Its path and query must be words with one separator in between: the
+// person's own words in this turn, in the same order, and a few words of pages
+// that are not private. Everything else that can be chosen, such as capital
+// letters, dashes or the encoding of a letter, could spell a secret.
 func (k Known) AddressesLeak(addresses ...string) bool {
 	r := k.references()
 	counts := choiceCount{references: &r, opened: map[string]bool{}, perHost: map[string]int{}}
@@ -50,8 +50,8 @@ type choiceCount struct {
 	total      int
 }
 
-// add counts address and returns its choices; not ok means that it holds
-// something that was not given, or more than may be chosen.
+// add counts address and returns its choices. ok is false if it holds something
+// that was not given, or too many choices.
 func (c *choiceCount) add(address string) (choices int, ok bool) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.User != nil {
@@ -67,7 +67,7 @@ func (c *choiceCount) add(address string) (choices int, ok bool) {
 	return choices, ok && choices <= maxChoices && c.perHost[host] <= maxAddressesPerHost
 }
 
-// references are what addresses are judged by.
+// references are what addresses are compared with.
 type references struct {
 	given     map[string]bool // keys of addresses
 	hosts     map[string]bool // as they were given, and in lower case
@@ -100,8 +100,8 @@ func (k Known) references() references {
 	return r
 }
 
-// addPublished adds what p gives: its words and the addresses in it. A page does
-// not give its own address, which may have been made up.
+// addPublished adds the words of p and the addresses in it. A page does not count
+// as the source of its own address, which may have been made up.
 func (r *references) addPublished(p Published) {
 	text := plainJSON(p.Text)
 	r.addSpellings(text)
@@ -120,8 +120,8 @@ func (r *references) addPublished(p Published) {
 	r.addGiven(text, strings.ToLower(p.Asked), opened)
 }
 
-// addGiven adds the addresses in text, without those that stand in asked, the
-// query of a search; of those that are in opened it adds the host only.
+// addGiven adds the addresses in text, except those that occur in asked, the query
+// of a search. For addresses in opened it only adds the host.
 func (r *references) addGiven(text, asked string, opened map[string]bool) {
 	for _, found := range addressesIn(text) {
 		u, err := url.Parse(found)
@@ -143,14 +143,15 @@ func (r *references) addSpellings(text string) {
 	}
 }
 
-// openedBefore reports whether address was opened: doing so again tells nothing.
+// openedBefore reports whether address was opened before: opening it again reveals
+// nothing.
 func (r *references) openedBefore(address string) bool {
 	u, err := url.Parse(strings.TrimSpace(address))
 	return err == nil && u.User == nil && u.Host == strings.ToLower(u.Host) && r.opened[addressKey(u)]
 }
 
-// choices returns how many words were chosen to make u of what was given; not
-// ok means that it holds something else.
+// choices returns how many choices were made to build u from what was given. ok is
+// false if u holds anything else.
 func (r *references) choices(u *url.URL) (n int, ok bool) {
 	if u.Host != strings.ToLower(u.Host) && !r.hosts[u.Host] {
 		return 0, false
@@ -165,7 +166,7 @@ func (r *references) choices(u *url.URL) (n int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	next := -1 // index in typed of the word after the last one that was the person's
+	next := -1 // index in typed of the word after the last of the person's words
 	for _, word := range words {
 		if !r.isUsualSpelling(word) {
 			return 0, false
@@ -176,7 +177,7 @@ func (r *references) choices(u *url.URL) (n int, ok bool) {
 			case next >= 0 && next < len(r.typed) && r.typed[next] == token:
 				next++
 			case at >= 0:
-				if next >= 0 { // it goes on somewhere else
+				if next >= 0 { // it continues at another place in what they typed
 					n++
 				}
 				next = at + 1
@@ -210,8 +211,8 @@ func (r *references) knowsHost(u *url.URL) bool {
 // commonLabels are labels that any host may have before or after its name.
 var commonLabels = strings.Fields("www m en de fr es it pt nl pl ru zh ja ko co com org net ac gov edu")
 
-// isOwnHost reports whether the labels of a host are the person's words, apart from
-// the top level and common labels.
+// isOwnHost reports whether the labels of a host are the person's words, apart
+// from the top level and common labels.
 func (r *references) isOwnHost(u *url.URL) bool {
 	if u.Port() != "" || net.ParseIP(u.Hostname()) != nil {
 		return false

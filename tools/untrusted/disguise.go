@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	minSplitWord     = 6  // bytes of a private word that is looked for across several words
-	maxSplitWord     = 64 // bytes of it
-	minDecodedWord   = 4  // bytes of a private word that is looked for in decoded text
-	minOpaqueWord    = 8  // characters of a word that may be a code …
-	minOpaqueChanges = 3  // … if it changes so often between small and capital letters and digits
+	minSplitWord     = 6  // bytes of a private word that is searched for across several words
+	maxSplitWord     = 64 // maximum of the same
+	minDecodedWord   = 4  // bytes of a private word that is searched for in decoded text
+	minOpaqueWord    = 8  // characters of a word that may be a code
+	minOpaqueChanges = 3  // changes between small letters, capitals and digits in such a word
 	minOpaqueNumber  = 7  // digits
 	maxOddCharacters = 2  // in a search: symbols that are neither letters nor punctuation
 )
 
-// plainLetters returns text with the plain form of letters that come in several,
-// such as ⓐ, 𝐚 and ａ, and without what nobody sees.
+// plainLetters returns text with letters such as ⓐ, 𝐚 and ａ in their plain form,
+// and without invisible characters.
 func plainLetters(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
@@ -33,8 +33,8 @@ func plainLetters(text string) string {
 	}, norm.NFKC.String(text))
 }
 
-// isMorse reports whether so much of text is neither letters nor digits that the
-// rest may spell something.
+// isMorse reports whether text has so many characters that are neither letters nor
+// digits that they could spell something.
 func isMorse(text string) bool {
 	marks := 0
 	odd := 0
@@ -50,9 +50,9 @@ func isMorse(text string) bool {
 	return odd > maxOddCharacters || marks > 2*len(rawWords(text))+maxSingles
 }
 
-// isDisguised reports whether text holds a private word in another form: cut into
-// parts, backwards, or encoded in a usual way; or a word that was not given and
-// looks like a code. It cannot find every disguise.
+// isDisguised reports whether text contains a private word in another form (split,
+// reversed, or in a usual encoding), or a word that was not given and looks like a
+// code. It cannot detect every disguise.
 func isDisguised(text string, isPrivate, isGiven func(token string) bool) bool {
 	for _, word := range rawWords(text) {
 		if !isGiven(strings.ToLower(word)) && isOpaque(word) {
@@ -62,7 +62,7 @@ func isDisguised(text string, isPrivate, isGiven func(token string) bool) bool {
 	return isSplit(split(text), isPrivate) || isEncodedWord(text, isPrivate)
 }
 
-// isSplit reports whether several tokens in a row make up a private word.
+// isSplit reports whether several consecutive tokens make up a private word.
 func isSplit(tokens []string, isPrivate func(token string) bool) bool {
 	for from := range tokens {
 		joined := ""
@@ -94,7 +94,7 @@ func isEncodedWord(text string, isPrivate func(token string) bool) bool {
 	return false
 }
 
-// isOpaque reports whether word looks like a code rather than a word.
+// isOpaque reports whether word looks more like a code than like a word.
 func isOpaque(word string) bool {
 	if strings.Trim(word, "0123456789") == "" {
 		return len(word) >= minOpaqueNumber
@@ -130,8 +130,8 @@ func classOf(r rune) runeClass {
 	return otherRune
 }
 
-// decodings returns what chunk may stand for: itself backwards, and decoded in
-// the usual ways.
+// decodings returns what chunk may stand for: itself reversed, and decoded in the
+// usual ways.
 func decodings(chunk string) (all []string) {
 	runes := []rune(chunk)
 	slices.Reverse(runes)

@@ -1,6 +1,6 @@
-// Package untrusted judges what a model wants to do after it read untrusted
-// content (R-S12): whether the person's own words ask for it, and whether an
-// address, a search or a task may carry off something private.
+// Package untrusted judges what a model may do after it has read untrusted content
+// (R-S12): whether the person's own words ask for a call, and whether an address,
+// a search or a task could carry off something private.
 package untrusted
 
 import (
@@ -10,35 +10,37 @@ import (
 	"unicode/utf8"
 )
 
-// Known is what the model is shown in an untrusted turn, by where it came from:
-// it decides what a call may tell the web without being asked for (R-S12). What
-// is in none of its texts is the model's own, and may be a secret in disguise.
+// Known is what the model is shown in an untrusted turn, sorted by where it came
+// from. It decides what a call may send to the web without approval (R-S12).
+// Anything that occurs in none of its texts is the model's own, and may be a
+// secret in disguise.
 type Known struct {
-	Words   []string    // what people said in this turn themselves
+	Words   []string    // what people wrote themselves in this turn
 	Spoken  []string    // what was said in the conversation, and its tasks
-	Quoted  []string    // what people quoted or forwarded: never the agent's own words, which may hold a secret
-	Public  []Published // pages and the results of searches
-	Private []string    // memory, files that were read, and the results of other tools
+	Quoted  []string    // what people quoted or forwarded, except for the agent's own words, which may hold a secret
+	Public  []Published // web pages and results of searches
+	Private []string    // memory, files that were read, and results of other tools
 	Told    []string    // summaries of earlier parts of the conversation
 
-	Addressed []string // the addresses in the calls so far, whatever came of them
+	Addressed []string // the addresses in the calls so far, whatever their results
 }
 
 // A Published text is the result of a tool whose Hints say Untrusted.
 type Published struct {
 	Text   string
-	Asked  string   // the query of a search, which Text only repeats
-	Opened []string // the addresses of anything else
+	Asked  string   // the query of a search, which Text merely repeats
+	Opened []string // the addresses of any other call
 }
 
 const (
-	minEncodedWord = 24 // bytes of a word that is likely to be made of others
-	maxSingles     = 5  // letters standing alone in a search: more may spell a word
+	minEncodedWord = 24 // bytes of a word that is probably made of several
+	maxSingles     = 5  // single letters in a search: more could spell a word
 )
 
 // WordsLeak reports whether a search for text may carry off words of memory or of
-// files that were read. Words that somebody said in the conversation, that pages
-// have or that common has are fine, and so are those that are in nothing private.
+// files that were read. Words that were said in the conversation, that are on
+// pages or that common has are harmless, and so are words that occur in nothing
+// private.
 func (k Known) WordsLeak(text string, common []string) bool {
 	private := k.privateWords()
 	public := k.publicWords()
@@ -65,9 +67,9 @@ func (k Known) WordsLeak(text string, common []string) bool {
 	return singles > maxSingles
 }
 
-// TaskLeaks reports whether a task for a subagent, which may search and open
-// pages as it likes, holds an address that leaks, or private words. In a long
-// text only words with digits and words written as names count as private.
+// TaskLeaks reports whether a task for a subagent, which may search and open pages
+// freely, contains an address that leaks, or private words. In a text this long,
+// only words with digits and capitalized words count as private.
 func (k Known) TaskLeaks(text string, common []string) bool {
 	text = plainLetters(text)
 	if k.AddressesLeak(addressesIn(text)...) {
@@ -86,12 +88,12 @@ func (k Known) TaskLeaks(text string, common []string) bool {
 	})
 }
 
-// isEncoded reports whether token is too long for a word of a language that
-// puts spaces between words.
+// isEncoded reports whether token is too long for a word in a language with spaces
+// between words.
 func isEncoded(token string) bool { return len(token) >= minEncodedWord && !dense(token) }
 
-// privateWords returns the words of what is private. Of summaries it takes those
-// with digits: the others were mostly said by somebody.
+// privateWords returns the words of private texts. Of summaries it only returns
+// those with digits, because most others were said by somebody.
 func (k Known) privateWords() map[string]bool {
 	private := tokensOf(k.Private...)
 	for token := range tokensOf(k.Told...) {
@@ -102,8 +104,8 @@ func (k Known) privateWords() map[string]bool {
 	return private
 }
 
-// privateNames returns the words of what is private that begin with a capital
-// letter, and those with a digit, in lower case.
+// privateNames returns, in lower case, the words of private texts that begin with
+// a capital letter or have a digit.
 func (k Known) privateNames() map[string]bool {
 	names := map[string]bool{}
 	for _, text := range slices.Concat(k.Private, k.Told) {
@@ -118,8 +120,8 @@ func (k Known) privateNames() map[string]bool {
 	return names
 }
 
-// publicWords returns the words of pages and of what searches found, without the
-// words that a search was made for: its result repeats them.
+// publicWords returns the words of pages and search results, except for the words
+// that a search asked for, because its result repeats them.
 func (k Known) publicWords() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range k.Public {

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Typed is what a person typed in a turn, message by message, in a form that
-// ignores case and white space.
+// Typed is what a person typed in a turn, message by message, without regard to
+// case and white space.
 type Typed []string
 
-// NewTyped returns what the messages say, without the lines that quote others.
+// NewTyped returns the text of messages, without lines that quote other people.
 func NewTyped(messages []string) Typed {
 	typed := make(Typed, len(messages))
 	for i, s := range messages {
@@ -19,7 +19,7 @@ func NewTyped(messages []string) Typed {
 	return typed
 }
 
-// Contains reports whether one of the messages has words, as whole words. No
+// Contains reports whether one of the messages contains words, as whole words. No
 // message contains an empty text.
 func (t Typed) Contains(words string) bool {
 	words = normalizeSpace(words)
@@ -34,8 +34,8 @@ func (t Typed) Contains(words string) bool {
 	return false
 }
 
-// hasWholeWords reports whether text has words, which is not empty, and neither
-// end of it is inside a longer word.
+// hasWholeWords reports whether text contains words, which is not empty, such that
+// neither end of it is inside a longer word.
 func hasWholeWords(text, words string) bool {
 	first, size := utf8.DecodeRuneInString(words)
 	last, _ := utf8.DecodeLastRuneInString(words)
@@ -54,13 +54,13 @@ func hasWholeWords(text, words string) bool {
 	}
 }
 
-// inWord reports whether r belongs to a word of a script that puts spaces
-// between words.
+// inWord reports whether r can be part of a word in a script with spaces between
+// words.
 func inWord(r rune) bool {
 	return r == '_' || unicode.IsDigit(r) || unicode.IsLetter(r) && !isDense(r)
 }
 
-// withoutQuotes returns text without the lines that quote others.
+// withoutQuotes returns text without lines that quote other people.
 func withoutQuotes(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// plainJSON returns text, which may be JSON, without its escapes.
+// plainJSON returns text, which may be JSON, with its escapes decoded.
 func plainJSON(text string) string { return jsonEscapes.Replace(text) }
 
 var jsonEscapes = strings.NewReplacer(
@@ -26,7 +26,7 @@ func tokensOf(texts ...string) map[string]bool {
 }
 
 // split returns the words of text in lower case. A word is a run of letters and
-// digits; in a script without spaces, it is each pair of adjacent letters.
+// digits or, in a script without spaces, each pair of adjacent letters.
 func split(text string) (all []string) {
 	for _, word := range rawWords(text) {
 		runes := []rune(strings.ToLower(word))
@@ -42,7 +42,7 @@ func split(text string) (all []string) {
 }
 
 // rawWords returns the words of text as they are written. A word ends where a
-// script without spaces meets another.
+// script without spaces meets another script.
 func rawWords(text string) (all []string) {
 	start := -1
 	wasDense := false
@@ -63,7 +63,7 @@ func rawWords(text string) (all []string) {
 	return all
 }
 
-// isDense reports whether r is of a script that puts no spaces between words.
+// isDense reports whether r belongs to a script without spaces between words.
 func isDense(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// public is where the IPv6 addresses of the web are; of IPv4 it is all of them.
-// private is what is not the web there (R-S19, D-083).
+// public has the addresses of the public web: all of IPv4, and the global unicast
+// addresses of IPv6. private has the exceptions within them (R-S19, D-083).
 var (
 	public  = prefixes("0.0.0.0/0 2000::/3")
 	private = prefixes(
@@ -23,27 +23,29 @@ var (
 	)
 )
 
-// metadata are the addresses of metadata services, which hand out a machine's
-// keys: of AWS, Azure, Google, Oracle and most others (169.254.0.0/16), Alibaba,
-// Volcengine, UCloud, Azure's host and Oracle's old ones; then of AWS, Google,
-// Scaleway, Akamai and Alibaba on IPv6. AllowPrivate does not open them.
+// metadata are the addresses of metadata services, which give away a machine's
+// keys: those of AWS, Azure, Google, Oracle and most others (169.254.0.0/16),
+// Alibaba, Volcengine, UCloud, Azure's host and Oracle's old ones; then those of
+// AWS, Google, Scaleway, Akamai and Alibaba on IPv6. AllowPrivate does not allow
+// them.
 var metadata = prefixes(
 	"169.254.0.0/16 100.100.100.200/32 100.96.0.96/32 100.80.80.80/32 168.63.129.16/32 192.0.0.192/32 " +
 		"fd00:ec2::/32 fd20:ce::/32 fd00:42::42/128 fd00:a9fe:a9fe::/48 fd00:100::100:200/128",
 )
 
 // metadataEnd is 169.254.169.254 as the end of an IPv6 address. Such an address
-// is a metadata service's, whatever is before it: OpenStack's at fe80::a9fe:a9fe,
-// Oracle's at fd00:c1::a9fe:a9fe, or any through a translator that is unknown here.
+// belongs to a metadata service, whatever comes before: OpenStack's at
+// fe80::a9fe:a9fe, Oracle's at fd00:c1::a9fe:a9fe, or any behind an unknown
+// translator.
 var metadataEnd = []byte{169, 254, 169, 254}
 
-// tunnels are IPv6 addresses that stand for an IPv4 one by translation of the
-// host, by Teredo and by 6to4. They are of no use today but for getting around
-// the rest, so AllowPrivate does not open them either.
+// tunnels are IPv6 addresses that stand for an IPv4 address by host translation,
+// Teredo or 6to4. Today they only serve to bypass the other rules, so AllowPrivate
+// does not allow them either.
 var tunnels = prefixes("::ffff:0:0:0/96 2001::/32 2002::/16")
 
-// NAT64 has two prefixes that are the same everywhere: in the first, each address
-// stands for the IPv4 address at its end; in the second, networks choose theirs.
+// NAT64 has two prefixes that are the same everywhere. Addresses in the first end with
+// the IPv4 address they stand for; in the second, each network chooses its own form.
 var (
 	nat64WellKnown = netip.MustParsePrefix("64:ff9b::/96")
 	nat64Local     = netip.MustParsePrefix("64:ff9b:1::/48")
@@ -60,9 +62,9 @@ func within(ps []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// ParseNetwork reads an entry of AllowPrivate. An error says what was probably
-// meant: a network that is larger or smaller than it looks opens too much or
-// nothing.
+// ParseNetwork parses an entry of AllowPrivate. An error suggests what was
+// probably meant: a network that is larger or smaller than it looks would allow
+// too much or nothing.
 func ParseNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if a, isAddress := netip.ParseAddr(text); isAddress == nil {
@@ -83,18 +85,18 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// reach is what a connection to an address may be made for.
+// A reach says what connections to an address are allowed.
 type reach int
 
 const (
-	nowhere   reach = iota // it is refused
-	publicWeb              // the ports of the web
-	opened                 // any port: AllowPrivate has it
+	nowhere   reach = iota // none
+	publicWeb              // to the ports of the web
+	opened                 // to any port: the address is in AllowPrivate
 )
 
-// reach reports whether a may be connected to.
+// reach returns which connections to a are allowed.
 func (g *guard) reach(ctx context.Context, a netip.Addr) reach {
-	a = a.WithZone("").Unmap() // no prefix holds an address with a zone
+	a = a.WithZone("").Unmap() // a prefix never contains an address with a zone
 	if within(metadata, a) || within(tunnels, a) {
 		return nowhere
 	}
@@ -120,7 +122,7 @@ func (g *guard) reach(ctx context.Context, a netip.Addr) reach {
 	switch {
 	case translated != nowhere:
 		return translated
-	case local: // how this network would read it is not known
+	case local: // it is unknown what this network translates it to
 		return nowhere
 	case holdsIPv4(a) && g.reach(ctx, embeddedIPv4(a, 96)) == nowhere:
 		return nowhere
@@ -128,7 +130,7 @@ func (g *guard) reach(ctx context.Context, a netip.Addr) reach {
 	return own
 }
 
-// plainReach is the same for an address that stands for itself.
+// plainReach is reach for an address that stands for itself.
 func (g *guard) plainReach(a netip.Addr) reach {
 	switch {
 	case within(g.allow, a):
@@ -148,9 +150,9 @@ func holdsIPv4(a netip.Addr) bool {
 	return compatible || isatap
 }
 
-// embeddedIPv4 returns the IPv4 address behind the first bits of a, which are 32,
-// 40, 48, 56, 64 or 96 (RFC 6052, section 2.2): its bytes follow, but for the
-// ninth byte of a, which is always 0.
+// embeddedIPv4 returns the IPv4 address in a after the first bits, which are 32,
+// 40, 48, 56, 64 or 96 (RFC 6052, section 2.2). Its bytes follow each other, but
+// skip the ninth byte of a, which is always 0.
 func embeddedIPv4(a netip.Addr, bits int) netip.Addr {
 	b := a.As16()
 	var v4 [4]byte
@@ -166,20 +168,20 @@ func embeddedIPv4(a netip.Addr, bits int) netip.Addr {
 }
 
 const (
-	nat64TTL        = 10 * time.Minute // of the prefixes that were found
-	nat64RetryDelay = 30 * time.Second // after a lookup that failed
+	nat64TTL        = 10 * time.Minute // for which the prefixes that were found are used
+	nat64RetryDelay = 30 * time.Second // after a failed lookup
 	nat64Timeout    = 2 * time.Second  // of one lookup
 )
 
-// A nat64Finder finds the prefixes under which a network without IPv4 reaches the
-// addresses of IPv4: ipv4only.arpa has only the IPv4 addresses below, so where it
-// has an IPv6 address, the name server made it with such a prefix (RFC 7050).
+// A nat64Finder finds the prefixes with which a network without IPv4 reaches IPv4
+// addresses. The name ipv4only.arpa only has the IPv4 addresses below, so if it
+// has an IPv6 address, the name server made that with such a prefix (RFC 7050).
 type nat64Finder struct {
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 	mu    sync.Mutex
 	found []netip.Prefix
-	until time.Time // found is believed
+	until time.Time // when found expires
 }
 
 var (
@@ -187,22 +189,24 @@ var (
 	ipv4Only     = prefixes("192.0.0.170/31")
 )
 
-// prefixes returns those there are. If the name server cannot be asked, these are
-// the last ones known.
+// prefixes returns the prefixes in use. If the name server cannot be asked, they
+// are the last ones known.
 func (f *nat64Finder) prefixes(ctx context.Context) []netip.Prefix {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Now().Before(f.until) {
 		return f.found
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nat64Timeout) // the answer is for others, too
+	// The lookup goes on if ctx ends, because other calls use the answer too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nat64Timeout)
 	defer cancel()
 	addrs, err := f.lookup(ctx, "ip6", "ipv4only.arpa")
 	if dns, ok := errors.AsType[*net.DNSError](err); err != nil && (!ok || !dns.IsNotFound) {
 		f.until = time.Now().Add(nat64RetryDelay)
 		return f.found
 	}
-	f.found, f.until = nil, time.Now().Add(nat64TTL)
+	f.found = nil
+	f.until = time.Now().Add(nat64TTL)
 	for _, a := range addrs {
 		for _, bits := range nat64Lengths {
 			if a.Is6() && !a.Is4In6() && within(ipv4Only, embeddedIPv4(a, bits)) {

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	patience  = 30 * time.Second
-	maxBody   = 10 << 20
-	maxText   = 50_000 // characters of a page (D-081)
-	demoText  = 20_000 // the same in a demonstration (E-017)
+	patience  = 30 * time.Second // for one page
+	maxBody   = 10 << 20         // bytes of a page after decompression
+	maxText   = 50_000           // characters of a page (D-081)
+	demoText  = 20_000           // characters of a page in a demonstration (E-017)
 	userAgent = "Mozilla/5.0 (compatible; Parley/1.0)"
 )
 
@@ -48,18 +48,18 @@ func newFetcher(c Config) *fetcher {
 	return f
 }
 
-// A page is what a URL led to.
+// A page is the document at a URL.
 type page struct {
 	at     *url.URL
 	status int
-	media  string // type without parameters, such as text/html
+	media  string // media type without parameters, such as text/html
 	text   string // in UTF-8
-	cut    bool   // parse has not seen all of it
+	cut    bool   // parse has only seen the beginning
 }
 
 func (p *page) html() bool { return p.media == "text/html" || p.media == "application/xhtml+xml" }
 
-// readable are the media types whose pages are text, or may be.
+// readable matches the media types of pages that are text, or may be.
 var readable = regexp.MustCompile(
 	`^$|^text/|^application/(octet-stream|(x-)?(json|javascript|xml|yaml|toml)|.+\+(json|xml))$`,
 )
@@ -103,7 +103,7 @@ func unreadable(media string) error {
 	return fmt.Errorf("cannot read %s: only HTML, JSON and plain text can be read", media)
 }
 
-// decode makes text of body, whatever its encoding.
+// decode converts body to text, whatever its encoding.
 func (p *page) decode(body []byte, contentType string) error {
 	sniffed, _, _ := mime.ParseMediaType(http.DetectContentType(body))
 	if p.media == "" || p.media == "application/octet-stream" {
@@ -117,19 +117,20 @@ func (p *page) decode(body []byte, contentType string) error {
 	return nil
 }
 
-// toUTF8 believes the bytes more than what is said of them.
+// toUTF8 converts body to UTF-8. It trusts the bytes more than the declared
+// encoding.
 func toUTF8(body []byte, contentType string) string {
 	if !utf8.Valid(body) || utf8.RuneCount(body) == len(body) {
 		enc, name, _ := charset.DetermineEncoding(body, contentType)
-		if name == "utf-8" { // it is not, or need not be
+		if name == "utf-8" { // the declared encoding is wrong, or was only assumed
 			enc, _, _ = charset.DetermineEncoding(body, "")
 		}
-		body, _ = enc.NewDecoder().Bytes(body) // what cannot be decoded is U+FFFD
+		body, _ = enc.NewDecoder().Bytes(body) // invalid bytes become U+FFFD
 	}
 	return strings.ToValidUTF8(strings.TrimPrefix(string(body), "\ufeff"), "\ufffd")
 }
 
-// explain says in a few words why a page could not be had.
+// explain says in a few words why a page could not be read.
 func (f *fetcher) explain(err error) error {
 	var no refusal
 	var dns *net.DNSError

@@ -18,17 +18,17 @@ import (
 
 const (
 	maxRedirects = 5
-	maxHeader    = 64 << 10 // bytes of an answer's header
+	maxHeader    = 64 << 10 // bytes of a response header
 )
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// ports are those of the web. Networks that AllowPrivate opens may have others.
+// ports are the ports of the web. Networks in AllowPrivate may have others.
 var ports = []uint16{80, 443, 8080, 8443}
 
-// A guard makes requests to the public web only. Addresses are checked when the
-// connection is made, so that a name gains nothing by having another one a
-// moment later (F17).
+// A guard makes requests to the public web only. It checks addresses when the
+// connection is made, so that a name cannot change its address after the check
+// (F17).
 type guard struct {
 	next  http.RoundTripper
 	allow []netip.Prefix
@@ -41,18 +41,18 @@ func newGuard(c Config) *guard {
 	return g
 }
 
-// Client returns a client for the public web and what c allows besides. It
-// reaches no private networks, by whatever name or redirect, no other ports and
-// no other schemes, and uses no proxy; an error holds the text of D-082 or
-// D-083. Time and the size of bodies are the caller's to limit, since it serves
-// streams too. It is safe for use by several goroutines.
+// Client returns a client for the public web and the networks that c allows. It
+// reaches no private networks, under any name and by any redirect, no other ports
+// and no other schemes, and it uses no proxy. Its errors have the texts of D-082
+// and D-083. The caller limits time and the size of bodies, since the client
+// serves streams too. It is safe for concurrent use.
 func Client(c Config) *http.Client {
 	g := newGuard(c)
 	d := &net.Dialer{Timeout: 10 * time.Second, Resolver: c.resolver, ControlContext: g.control}
 	g.next = &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
 		MaxResponseHeaderBytes: maxHeader, MaxIdleConns: 20, IdleConnTimeout: 30 * time.Second}
 	return &http.Client{Transport: g, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		r.Header.Del("Referer") // may hold a secret of the page before
+		r.Header.Del("Referer") // may contain a secret from the previous address
 		if len(via) > maxRedirects {
 			return refuse("Redirect blocked: more than %d redirects", maxRedirects)
 		}
@@ -60,19 +60,19 @@ func Client(c Config) *http.Client {
 	}}
 }
 
-// A refusal says why something is not asked for.
+// A refusal says why a request is not made.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-// RoundTrip makes one request: the first, or one that a redirect led to.
+// RoundTrip makes one request: the first, or one after a redirect.
 func (g *guard) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	var no refusal
 	if err = g.check(r.URL); err == nil {
 		resp, err = g.next.RoundTrip(r)
-		if address := closed(""); errors.As(err, &address) {
+		if address := privateAddress(""); errors.As(err, &address) {
 			err = refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), address)
 		}
 	} else if r.Body != nil {
@@ -84,7 +84,7 @@ func (g *guard) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	return resp, err
 }
 
-// check says what is wrong with u, before anything is looked up.
+// check returns what is wrong with u, before any name is looked up.
 func (g *guard) check(u *url.URL) error {
 	host := u.Hostname()
 	port, err := strconv.ParseUint(cmp.Or(u.Port(), defaultPorts[u.Scheme]), 10, 16)
@@ -95,7 +95,7 @@ func (g *guard) check(u *url.URL) error {
 		return refuse("Blocked: the URL names no host")
 	case u.User != nil:
 		return refuse("Blocked: a URL must not hold a user name or password")
-	case odd(host):
+	case isObfuscatedIP(host):
 		return refuse("Blocked: %s is an address in a form that hides what it is", host)
 	case err != nil || len(g.allow) == 0 && !slices.Contains(ports, uint16(port)):
 		return refuse("Blocked: port %s is not allowed", u.Port())
@@ -103,21 +103,21 @@ func (g *guard) check(u *url.URL) error {
 	return nil
 }
 
-// odd reports whether host is an IPv4 address in a form, such as decimal, octal
-// or hex, that resolvers read in different ways.
-func odd(host string) bool {
+// isObfuscatedIP reports whether host is an IPv4 address in a form, such as decimal, octal or
+// hex, that resolvers interpret differently.
+func isObfuscatedIP(host string) bool {
 	_, err := netip.ParseAddr(host)
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	return err != nil && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
 }
 
-// A closed address is a private one.
-type closed string
+// A privateAddress is the error for a private address.
+type privateAddress string
 
-func (c closed) Error() string { return string(c) }
+func (a privateAddress) Error() string { return string(a) }
 
-// control refuses to connect where the web is not.
+// control refuses connections to addresses outside the public web.
 func (g *guard) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -125,7 +125,7 @@ func (g *guard) control(ctx context.Context, _, address string, _ syscall.RawCon
 	}
 	switch g.reach(ctx, ap.Addr()) {
 	case nowhere:
-		return closed(ap.Addr().WithZone("").Unmap().String())
+		return privateAddress(ap.Addr().WithZone("").Unmap().String())
 	case publicWeb:
 		if !slices.Contains(ports, ap.Port()) {
 			return refuse("Blocked: port %d is not allowed", ap.Port())

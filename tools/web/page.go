@@ -21,38 +21,38 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Of a page, for readability and Markdown take time that grows with their product.
+// Limits for a page, because the time for readability and Markdown grows with the
+// product of its size and depth.
 const (
 	maxHTML  = 2 << 20 // bytes
 	maxTags  = 60_000
 	maxDepth = 100
-	maxNest  = 8       // lists and quotations within one another that Markdown shows: each line begins with all of them
-	maxCells = 100_000 // of a table: Markdown has each row as wide as the widest
-	maxSpan  = 20      // cells that one may stand for
+	maxNest  = 8       // nested lists and quotations: in Markdown, each line begins with the marks of all
+	maxCells = 100_000 // of a table: in Markdown, each row is as wide as the widest
+	maxSpan  = 20      // columns or rows that a cell may span
 )
 
 var (
-	// formatting elements are opened again by the HTML parser wherever they were
-	// left open: of 20 KB it can be made to make a tree of a million nodes.
+	// The HTML parser reopens formatting elements wherever they were left open, so
+	// that 20 KB can make a tree of a million nodes.
 	formatting = strings.Fields("a b big code em font i nobr s small strike strong tt u")
-	embedded   = strings.Fields("svg math template plaintext") // change how the parser reads what follows
-	unseen     = strings.Fields("svg template")                // up to their end tags
+	embedded   = strings.Fields("svg math template plaintext") // they change how the parser reads the rest
+	unseen     = strings.Fields("svg template")                // embedded elements to skip up to their end tags
 	unread     = strings.Fields("script style noscript iframe object embed")
-	around     = append(strings.Fields("nav footer header"), unread...) // what one wants to read (A-033)
+	around     = append(strings.Fields("nav footer header"), unread...) // not part of the content (A-033)
 
-	// Parts of tables, and what a table of data has nothing of, or only under a heading.
-	parts  = strings.Fields("table caption colgroup thead tbody tfoot tr th td")
-	placed = strings.Fields("table hr pre blockquote h1 h2 h3 h4 h5 h6")
-	broken = strings.Fields("br p div ul ol li dl dt dd")
+	parts  = strings.Fields("table caption colgroup thead tbody tfoot tr th td") // of tables
+	placed = strings.Fields("table hr pre blockquote h1 h2 h3 h4 h5 h6")         // never in a table of data
+	broken = strings.Fields("br p div ul ol li dl dt dd")                        // only in one with headings
 
-	// Elements that begin and end a line, and those around which one is left free.
+	// Elements that begin and end a line, and those with an empty line around them.
 	lines = strings.Fields(
 		"address article aside body dd div dl dt fieldset figcaption form hr li main option section tr")
 	paragraphs = strings.Fields("blockquote footer h1 h2 h3 h4 h5 h6 header nav ol p pre table ul")
 )
 
-// parse returns the tree of an HTML page, or of as much of it as there may be.
-// It is not out of proportion to the page.
+// parse returns the tree of an HTML page, or of its beginning if the page is too
+// large. The size of the tree is proportional to that of the page.
 func (p *page) parse() (*html.Node, error) {
 	doc, err := html.Parse(p.safe())
 	if err != nil {
@@ -70,18 +70,20 @@ func (p *page) parse() (*html.Node, error) {
 			n.InsertBefore(&html.Node{Type: html.TextNode, Data: "^"}, n.FirstChild)
 		}
 		if name, ok := strings.CutPrefix(n.Data, "x-"); ok && slices.Contains(formatting, name) {
-			n.Data, n.DataAtom = name, atom.Lookup([]byte(name))
+			n.Data = name
+			n.DataAtom = atom.Lookup([]byte(name))
 		}
 	}
 	return doc, nil
 }
 
-// safe returns the page for the parser, without embedded elements and with
-// formatting ones under names that mean nothing to it.
+// safe returns the page for the parser, without embedded elements, and with
+// formatting elements renamed to ones that the parser does not know.
 func (p *page) safe() io.Reader {
 	var safe bytes.Buffer
 	z := html.NewTokenizer(io.LimitReader(strings.NewReader(p.text), maxHTML))
-	skip, ends := "", map[string]int{} // skip: to the end tag of this
+	skip := ""               // name of the element that is skipped
+	ends := map[string]int{} // offset of the last end tag, by name
 	for _, name := range unseen {
 		ends[name] = strings.LastIndex(p.text, "</"+name)
 	}
@@ -107,7 +109,7 @@ func (p *page) safe() io.Reader {
 			z.NextIsNotRawText()
 		case skip != "":
 		case slices.Contains(formatting, tag):
-			at := bytes.IndexFunc(raw, unicode.IsLetter) // behind < or </
+			at := bytes.IndexFunc(raw, unicode.IsLetter) // after < or </
 			safe.Write(slices.Concat(raw[:at], []byte("x-"), raw[at:]))
 		default:
 			safe.Write(raw)
@@ -119,7 +121,7 @@ func (p *page) safe() io.Reader {
 
 var errDeep = errors.New("the page is nested too deeply")
 
-// elements returns those of doc with one of the names, or all.
+// elements returns the elements of doc with one of the names, or all of them.
 func elements(doc *html.Node, names ...string) iter.Seq[*html.Node] {
 	return func(yield func(*html.Node) bool) {
 		for n := range doc.Descendants() {
@@ -139,7 +141,7 @@ func attr(n *html.Node, name string) string {
 	return ""
 }
 
-// absolute makes the addresses in doc whole; at is where doc was.
+// absolute makes the addresses in doc absolute. at is the address of doc.
 func absolute(doc *html.Node, at *url.URL) {
 	for n := range elements(doc, "base") {
 		if u, err := at.Parse(attr(n, "href")); err == nil {
@@ -157,18 +159,18 @@ func absolute(doc *html.Node, at *url.URL) {
 	}
 }
 
-// prune takes the elements with one of the names out of doc.
+// prune removes the elements with one of the names from doc.
 func prune(doc *html.Node, names []string) {
 	for _, n := range slices.Collect(elements(doc, names...)) {
 		n.Parent.RemoveChild(n)
 	}
 }
 
-// article returns what a page is about, without what surrounds it; nil if
-// that cannot be told. All use of readability is here.
+// article returns the main content of a page, or nil if it cannot be determined.
+// Only this function uses readability.
 func article(doc *html.Node, at *url.URL) *html.Node {
 	reader := readability.NewParser() //nolint:staticcheck // its successor cannot be had
-	reader.KeepClasses = true         // which say what language code is in
+	reader.KeepClasses = true         // they say what language code is in
 	a, err := reader.ParseDocument(doc, at)
 	if err != nil || strings.TrimSpace(a.TextContent) == "" {
 		return nil
@@ -177,8 +179,8 @@ func article(doc *html.Node, at *url.URL) *html.Node {
 	return a.Node
 }
 
-// markdown returns doc as Markdown, not out of proportion to it. Nothing is
-// escaped: that takes ages for some texts, and is of no use to a model.
+// markdown returns doc as Markdown, of a size proportional to doc. Nothing is
+// escaped: escaping takes very long for some texts, and is of no use to a model.
 func markdown(doc *html.Node) (string, error) {
 	arrange(doc)
 	tables := table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
@@ -189,7 +191,7 @@ func markdown(doc *html.Node) (string, error) {
 	return string(text), err
 }
 
-// arrange makes lines of what Markdown cannot show.
+// arrange replaces elements that Markdown cannot represent.
 func arrange(doc *html.Node) {
 	for _, t := range slices.Backward(slices.Collect(elements(doc, "table"))) { // the inner ones first
 		if !tabular(t) {
@@ -199,9 +201,13 @@ func arrange(doc *html.Node) {
 		for n := range t.Descendants() {
 			n.Data = strings.ReplaceAll(n.Data, "|", `\|`)
 			if slices.Contains(broken, n.Data) { // a row is one line
-				n.Parent.InsertBefore(
-					&html.Node{Type: html.TextNode, Data: map[bool]string{false: " ", true: " • "}[n.Data == "li"]}, n)
-				n.Data, n.DataAtom = "span", atom.Span
+				gap := " "
+				if n.Data == "li" {
+					gap = " • "
+				}
+				n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: gap}, n)
+				n.Data = "span"
+				n.DataAtom = atom.Span
 			}
 		}
 	}
@@ -214,19 +220,21 @@ func arrange(doc *html.Node) {
 			}
 		}
 		if nest >= maxNest {
-			n.Data, n.DataAtom = "div", atom.Div
+			n.Data = "div"
+			n.DataAtom = atom.Div
 		}
 	}
 }
 
-// tabular reports whether t is a table of data, and not one that puts the parts of
-// a page in their places or that would be too large.
+// tabular reports whether t is a table of data, as opposed to one that lays out a
+// page or is too large.
 func tabular(t *html.Node) bool {
 	rows := 0
 	width := 0
 	widest := 0
 	tall := 0
-	headed, lines := false, false
+	headed := false
+	lines := false
 	for n := range elements(t) {
 		switch {
 		case slices.Contains(placed, n.Data):
@@ -234,7 +242,8 @@ func tabular(t *html.Node) bool {
 		case slices.Contains(broken, n.Data):
 			lines = true
 		case n.Data == "tr":
-			rows, width = rows+1, 0
+			rows++
+			width = 0
 		case n.Data == "th", n.Data == "td":
 			headed = headed || n.Data == "th"
 			across := span(n, "colspan")
@@ -248,7 +257,8 @@ func tabular(t *html.Node) bool {
 	return (headed || !lines) && (rows+maxSpan)*(widest+tall) <= maxCells
 }
 
-// span returns how many cells n stands for, and takes out what is too many.
+// span returns how many cells n spans, and removes the attribute if that is not a
+// sensible number.
 func span(n *html.Node, name string) int {
 	many, err := strconv.Atoi(attr(n, name))
 	if err == nil && many > 0 && many <= maxSpan {
@@ -258,7 +268,7 @@ func span(n *html.Node, name string) int {
 	return 1
 }
 
-// flatten makes lines of the parts of a table, though not of those within it.
+// flatten turns the parts of a table into blocks, except those of tables in it.
 func flatten(n *html.Node) {
 	for c := range n.ChildNodes() {
 		if c.Data != "table" {
@@ -266,7 +276,8 @@ func flatten(n *html.Node) {
 		}
 	}
 	if slices.Contains(parts, n.Data) {
-		n.Data, n.DataAtom = "div", atom.Div
+		n.Data = "div"
+		n.DataAtom = atom.Div
 	}
 }
 
@@ -275,18 +286,18 @@ var (
 	spaces = regexp.MustCompile(`[\s\pZ]+`)
 )
 
-// plain returns the text of doc, a line for each block and never more than
-// one empty line in a row (A-033).
+// plain returns the text of doc, with a line for each block and at most one empty
+// line in a row (A-033).
 func plain(doc *html.Node) string {
 	return strings.TrimSpace(gaps.ReplaceAllString(string(write(nil, doc, false)), "\n\n"))
 }
 
-// line is the same on one line.
+// line returns the text of n on one line.
 func line(n *html.Node) string { return strings.Join(strings.Fields(plain(n)), " ") }
 
-// write appends to b the text of n, which may be within a pre.
+// write appends the text of n to b. pre means that n is inside a pre element.
 func write(b []byte, n *html.Node, pre bool) []byte {
-	free := 0 // lines to begin before and after it
+	free := 0 // line breaks before and after n
 	switch {
 	case n.Type == html.TextNode && pre:
 		return append(b, n.Data...)
@@ -305,18 +316,18 @@ func write(b []byte, n *html.Node, pre bool) []byte {
 	case slices.Contains(lines, n.Data):
 		free = 1
 	}
-	b = begin(b, free)
+	b = endLine(b, free)
 	for c := range n.ChildNodes() {
 		b = write(b, c, pre || n.Data == "pre")
 	}
 	if n.Data == "td" || n.Data == "th" {
 		b = append(b, '\t')
 	}
-	return begin(b, free)
+	return endLine(b, free)
 }
 
-// begin ends what b has of a line, and has n line ends at its end.
-func begin(b []byte, n int) []byte {
+// endLine ends the current line of b, if any, so that b ends with n line breaks.
+func endLine(b []byte, n int) []byte {
 	if n == 0 || len(b) == 0 {
 		return b
 	}

@@ -20,13 +20,13 @@ import (
 
 const (
 	maxAnswer = 2 << 20 // bytes of a provider's answer
-	maxURL    = 2000    // bytes of a hit's address
+	maxURL    = 2000    // bytes of the address of a hit
 )
 
-// A Provider is one search engine.
+// A Provider is a search engine, and how to reach it.
 type Provider struct {
 	Name    string // duckduckgo, brave, tavily, searxng, jina or kagi
-	BaseURL string // "" is the provider's own; searxng has none
+	BaseURL string // "" is the provider's own address; searxng has none
 	Key     string // duckduckgo and searxng need none
 }
 
@@ -37,12 +37,13 @@ type hit struct {
 	Snippet string `json:"snippet"`
 }
 
-// An engine is how to ask a kind of Provider: {q}, {js}, {n} and {key} stand
-// for the query in a URL and in JSON, how many hits are wanted, and the key.
+// An engine describes the API of a kind of Provider: {q}, {js}, {n} and {key}
+// stand for the query in a URL and in JSON, the number of hits wanted, and the
+// key.
 type engine struct {
-	base   string // its address; "" if it has none of its own
-	paths  string // below base; the later ones are for when the first fails
-	header string // more lines of the request
+	base   string // default address; "" if there is none
+	paths  string // below base; each is tried if the one before fails
+	header string // additional lines of the request's header
 	body   string // "" is a GET
 	read   func(answer []byte) ([]hit, error)
 }
@@ -54,7 +55,7 @@ var engines = map[string]engine{
 		"Content-Type: application/x-www-form-urlencoded",
 		"q={q}",
 		readHTML,
-	}, // * is the path
+	}, // * stands for the path
 	"brave": {
 		"https://api.search.brave.com",
 		"/res/v1/web/search?q={q}&count={n}",
@@ -80,7 +81,7 @@ var engines = map[string]engine{
 	"kagi": {"https://kagi.com", "/api/v0/search?q={q}&limit={n}", "Authorization: Bot {key}", "", readJSON},
 }
 
-// ask returns at most n hits. An error names neither address nor key.
+// ask returns at most n hits. Its errors name neither the address nor the key.
 func (p Provider) ask(ctx context.Context, c *http.Client, q string, n int) (hits []hit, err error) {
 	ctx, cancel := context.WithTimeout(ctx, providerTime)
 	defer cancel()
@@ -107,7 +108,7 @@ func (p Provider) ask(ctx context.Context, c *http.Client, q string, n int) (hit
 	return whole, err
 }
 
-// send asks by POST if there is a body.
+// send makes a request: a POST if there is a body, otherwise a GET.
 func send(ctx context.Context, c *http.Client, at, header, body string) ([]byte, error) {
 	method := http.MethodGet
 	if body != "" {
@@ -140,15 +141,15 @@ func send(ctx context.Context, c *http.Client, at, header, body string) ([]byte,
 	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 }
 
-// clean returns the first n characters of text on one line, without the marks
-// that some put around the words searched for.
+// clean returns the first n characters of text on one line, without the marks that
+// some providers put around the words searched for.
 func clean(text string, n int) string {
 	text = strings.NewReplacer("<strong>", "", "</strong>", "", "<b>", "", "</b>", "").Replace(text)
-	return chat.Clip(strings.Join(strings.Fields(html.UnescapeString(text)), " "), n, "")
+	return chat.Clip(chat.OneLine(html.UnescapeString(text)), n, "")
 }
 
-// readJSON reads an answer in JSON: providers differ in where the list is and
-// in what they call a snippet.
+// readJSON parses an answer in JSON. Providers differ in where the list is and in
+// the names of the snippets.
 func readJSON(answer []byte) (hits []hit, err error) {
 	type item struct{ Title, URL, Description, Snippet, Content string }
 	var a struct {
@@ -156,7 +157,7 @@ func readJSON(answer []byte) (hits []hit, err error) {
 		Results, Data []item
 	}
 	if json.Unmarshal(answer, &a) != nil {
-		return nil, errors.New("an answer that is not understood")
+		return nil, errors.New("its answer cannot be parsed")
 	}
 	for _, i := range slices.Concat(a.Web.Results, a.Results, a.Data) {
 		hits = append(hits, hit{i.Title, i.URL, cmp.Or(i.Description, i.Snippet, i.Content)})
@@ -164,7 +165,7 @@ func readJSON(answer []byte) (hits []hit, err error) {
 	return hits, nil
 }
 
-// readHTML reads a page of DuckDuckGo, of either kind.
+// readHTML parses a result page of DuckDuckGo, of either kind.
 func readHTML(answer []byte) (hits []hit, err error) {
 	defer rescue(&err)
 	doc, err := (&page{text: string(answer)}).parse()
@@ -187,12 +188,12 @@ func readHTML(answer []byte) (hits []hit, err error) {
 		}
 	}
 	if len(hits) == 0 && !none {
-		return nil, errors.New("a page without results, as robots are shown")
+		return nil, errors.New("a page without results, as bots are shown")
 	}
 	return hits, nil
 }
 
-// target returns where a link of DuckDuckGo leads; "" for an advertisement.
+// target returns the target of a link of DuckDuckGo, or "" for an advertisement.
 func target(href string) string {
 	u, err := url.Parse(href)
 	if err != nil || strings.HasSuffix(u.Hostname(), "duckduckgo.com") && u.Path == "/y.js" {

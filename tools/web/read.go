@@ -16,37 +16,44 @@ import (
 
 type fetchArgs struct {
 	URL      string `json:"url" jsonschema:"the page, with http:// or https://" limit:"min=1"`
-	Mode     string `json:"extractMode,omitempty" jsonschema:"what to make of the page" limit:"enum=markdown|text default=markdown"`
-	MaxChars int    `json:"maxChars,omitempty" jsonschema:"how many characters of the page to return at most" limit:"min=100 default=50000"`
+	Mode     string `json:"extractMode" jsonschema:"format of the result" limit:"choice=markdown|text"`
+	MaxChars int    `json:"maxChars" jsonschema:"maximum number of characters" limit:"min=100 default=50000"`
 }
 
-// An answer is what web_fetch returns (D-085).
+// An answer is the result of web_fetch (D-085).
 type answer struct {
 	URL       string `json:"url"`
 	FinalURL  string `json:"finalUrl"`
 	Status    int    `json:"status"`
-	Extractor string `json:"extractor"` // readability, page (all of it) or raw
+	Extractor string `json:"extractor"` // readability, page (the whole page) or raw
 	Truncated bool   `json:"truncated"`
-	Length    int    `json:"length"` // characters of Text behind the banner
+	Length    int    `json:"length"` // characters of Text after the banner
 	Untrusted bool   `json:"untrusted"`
-	More      string `json:"more,omitempty"` // if Truncated, how to read on
+	More      string `json:"more,omitempty"` // how to read the rest, if Truncated
 	Text      string `json:"text"`
 }
 
-// webFetch is the tool for what a page is about (D-081).
+// webFetch returns the tool that reads the main text of a page (D-081).
 func (f *fetcher) webFetch() tools.Tool {
-	t := tools.New("web_fetch", "Read a web page: what it is about, as Markdown or text, without menus and the like.",
+	t := tools.New("web_fetch", "Read a web page: its main content as Markdown or text, without menus and the like.",
 		func(ctx context.Context, _ tools.Call, in fetchArgs) (tools.Result, error) {
 			data, err := f.read(ctx, in.URL, func(p *page) (any, error) {
 				text, extractor, err := p.extract(in.Mode == "text")
 				shown := chat.Clip(text, min(in.MaxChars, f.most), "")
-				a := answer{URL: in.URL, FinalURL: p.at.String(), Status: p.status, Extractor: extractor,
-					Truncated: shown != text ||
-						p.cut, Length: utf8.RuneCountInString(shown), Untrusted: true, Text: banner + shown}
+				a := answer{
+					URL:       in.URL,
+					FinalURL:  p.at.String(),
+					Status:    p.status,
+					Extractor: extractor,
+					Truncated: shown != text || p.cut,
+					Length:    utf8.RuneCountInString(shown),
+					Untrusted: true,
+					Text:      banner + shown,
+				}
 				switch {
 				case shown != text && a.Length < f.most:
-					a.More = fmt.Sprintf("These are %d of %d characters: a larger maxChars has more.", a.Length,
-						utf8.RuneCountInString(text))
+					a.More = fmt.Sprintf("These are %d of %d characters. To read more, set a larger maxChars.",
+						a.Length, utf8.RuneCountInString(text))
 				case a.Truncated:
 					a.More = tooLarge
 				}
@@ -62,15 +69,15 @@ func (f *fetcher) webFetch() tools.Tool {
 	return lookup(t, stepRead, "url", "extractMode", "maxChars")
 }
 
-// read returns what show makes of the page at raw. With an error, which is the
-// model's to read, it is what A-034 says.
+// read returns what show makes of the page at raw. If that fails, the error is for
+// the model, and data is the object of A-034.
 func (f *fetcher) read(ctx context.Context, raw string, show func(*page) (any, error)) (data any, err error) {
 	defer func() {
 		if err != nil {
 			data = map[string]any{
 				"error": chat.Clip(err.Error(), 300, ""),
 				"url":   chat.HideLogins(raw),
-			} // untrusted content may be in it
+			}
 		}
 	}()
 	defer rescue(&err)
@@ -81,7 +88,7 @@ func (f *fetcher) read(ctx context.Context, raw string, show func(*page) (any, e
 	return show(p)
 }
 
-// extract returns the part of the page that is worth reading.
+// extract returns the main text of the page.
 func (p *page) extract(text bool) (content, extractor string, err error) {
 	if !p.html() {
 		return p.text, "raw", nil
@@ -94,7 +101,8 @@ func (p *page) extract(text bool) (content, extractor string, err error) {
 	title, _ := about(doc)
 	body, extractor := article(doc, p.at), "readability"
 	if body == nil {
-		body, extractor = doc, "page"
+		body = doc
+		extractor = "page"
 		prune(body, around)
 	}
 	if text {
@@ -107,39 +115,42 @@ func (p *page) extract(text bool) (content, extractor string, err error) {
 	return strings.TrimSpace(title + "\n\n" + strings.TrimSpace(content)), extractor, err
 }
 
-// rescue makes an error of what breaks down over a page.
+// rescue turns a panic while a page is processed into an error.
 func rescue(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("the page cannot be understood: %v", p)
+		*err = fmt.Errorf("the page cannot be processed: %v", p)
 	}
 }
 
-// tooLarge says of a page that there is no way to the rest of it.
-const tooLarge = "This is the beginning of a page that is too large to be read whole."
+// tooLarge says that the rest of a page cannot be read.
+const tooLarge = "This is the beginning of a page that is too large to be read completely."
 
 type pageArgs struct {
 	URL  string `json:"url" jsonschema:"the page, with http:// or https://" limit:"min=1"`
-	Type string `json:"extract_type,omitempty" jsonschema:"all of its text; its links; or title, description, text and links" limit:"enum=text|links|structured default=text"`
-	From int    `json:"offset,omitempty" jsonschema:"how many characters of the text to leave out, to go on where the last answer stopped" limit:"min=0"`
+	Type string `json:"extract_type" jsonschema:"structured has all" limit:"choice=text|links|structured"`
+	From int    `json:"offset,omitempty" jsonschema:"number of characters to skip, to continue reading" limit:"min=0"`
 }
 
-// fetchPage is the tool for a whole page (A-033), or for that by another name.
+// fetchPage returns the tool that reads a whole page (A-033), or the same under
+// another name.
 func (f *fetcher) fetchPage(name, aliasOf string) tools.Tool {
-	t := tools.New(name, "Read a web page whole: its text, its links, or both with title and description.",
+	t := tools.New(name, "Read a whole web page: its text, its links, or both with title and description (structured).",
 		func(ctx context.Context, _ tools.Call, in pageArgs) (tools.Result, error) {
 			return tools.Result{Data: f.show(ctx, in.URL, in.Type, in.From)}, nil
 		})
-	t.AliasOf, t.JSON = aliasOf, aliasOf == ""
+	t.AliasOf = aliasOf
+	t.JSON = aliasOf == ""
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extractType": "extract_type"}
 	return lookup(t, stepRead, "url", "extract_type", "offset")
 }
 
 type batchArgs struct {
 	URLs []string `json:"urls" jsonschema:"the pages, at most 10"`
-	Type string   `json:"extract_type,omitempty" jsonschema:"as for fetch_page" limit:"enum=text|links|structured default=text"`
+	Type string   `json:"extract_type" jsonschema:"as for fetch_page" limit:"choice=text|links|structured"`
 }
 
-// crawlBatch is fetch_page for several pages, which stay in their order (A-035).
+// crawlBatch returns the tool that reads several pages, and returns them in the
+// order of its argument (A-035).
 func (f *fetcher) crawlBatch() tools.Tool {
 	t := tools.New("crawl_batch", "Read up to 10 web pages at once, each as fetch_page does.",
 		func(ctx context.Context, _ tools.Call, in batchArgs) (tools.Result, error) {
@@ -158,12 +169,13 @@ func (f *fetcher) crawlBatch() tools.Tool {
 			_ = g.Wait() // none of them returns an error
 			return tools.Result{Data: map[string]any{"results": results, "total": len(results)}}, ctx.Err()
 		})
-	t.JSON, t.Timeout = true, 2*f.patience+15*time.Second
+	t.JSON = true
+	t.Timeout = 2*f.patience + 15*time.Second
 	return lookup(t, stepRead, "urls", "extract_type")
 }
 
-// show returns what A-033 says of a page, behind the first from characters of
-// its text, or what A-034 does.
+// show returns the object of A-033 for a page, without the first from characters
+// of its text, or that of A-034.
 func (f *fetcher) show(ctx context.Context, raw, kind string, from int) any {
 	data, _ := f.read(ctx, raw, func(p *page) (any, error) {
 		data, err := p.view(kind, from, f.most)
@@ -175,11 +187,13 @@ func (f *fetcher) show(ctx context.Context, raw, kind string, from int) any {
 	return data
 }
 
-// view returns a part of the page's text, its links, or both and more. Of the
-// text no more than the first most characters can be read. What is not HTML is
-// all text. What is cut says so, and how to go on.
+// view returns a part of the page's text, its links, or both with title and
+// description. Only the first most characters of the text can be read. What is not
+// HTML counts as text. If the text is cut, the result says so, and how to
+// continue.
 func (p *page) view(kind string, from, most int) (map[string]any, error) {
-	doc, text := &html.Node{}, p.text
+	doc := &html.Node{}
+	text := p.text
 	if p.html() {
 		var err error
 		if doc, err = p.parse(); err != nil {
@@ -190,7 +204,8 @@ func (p *page) view(kind string, from, most int) (map[string]any, error) {
 	if kind == "links" {
 		return map[string]any{"links": links(doc, 50), "untrusted": true}, nil
 	}
-	data, part := map[string]any{}, maxText
+	data := map[string]any{}
+	part := maxText
 	if kind == "structured" {
 		data["title"], data["description"] = about(doc)
 		data["links"] = links(doc, 20)
@@ -211,15 +226,11 @@ func (p *page) view(kind string, from, most int) (map[string]any, error) {
 	switch {
 	case to < len(readable):
 		data["truncated"] = true
-		data["more"] = fmt.Sprintf(
-			`These are the characters %d to %d of %d. To go on, call fetch_page with "extract_type": "text" and "offset": %d.`,
-			from+1,
-			to,
-			len(readable),
-			to,
-		)
+		data["more"] = fmt.Sprintf("These are characters %d to %d of %d. "+
+			`To continue, call fetch_page with "extract_type": "text" and "offset": %d.`, from+1, to, len(readable), to)
 	case to < len(all) || p.cut:
-		data["truncated"], data["more"] = true, tooLarge
+		data["truncated"] = true
+		data["more"] = tooLarge
 	}
 	return data, nil
 }
@@ -229,7 +240,7 @@ type link struct {
 	Href string `json:"href"`
 }
 
-// links returns up to n places that a page leads to, none of them within itself.
+// links returns up to n links of a page to other pages.
 func links(doc *html.Node, n int) []link {
 	found := []link{}
 	for a := range elements(doc, "a") {
@@ -242,7 +253,7 @@ func links(doc *html.Node, n int) []link {
 	return found
 }
 
-// about returns a page's title, and how it describes itself.
+// about returns the title of a page, and its own description.
 func about(doc *html.Node) (title, description string) {
 	for n := range elements(doc, "title", "meta") {
 		switch {

@@ -340,7 +340,7 @@ func TestFetchPageGoesOn(t *testing.T) {
 		next = ""
 		if more, _ := d["more"].(string); more != "" {
 			var from, to, total, offset int
-			if _, err := fmt.Sscanf(more, `These are the characters %d to %d of %d. To go on, call fetch_page with "extract_type": "text" and "offset": %d.`, &from, &to, &total, &offset); err != nil || d["truncated"] != true ||
+			if _, err := fmt.Sscanf(more, `These are characters %d to %d of %d. To continue, call fetch_page with "extract_type": "text" and "offset": %d.`, &from, &to, &total, &offset); err != nil || d["truncated"] != true ||
 				offset != to || to-from != maxText-1 || total != utf8.RuneCountInString(all.String()) {
 				t.Fatalf("%q, truncated %v", more, d["truncated"])
 			}
@@ -356,7 +356,7 @@ func TestFetchPageGoesOn(t *testing.T) {
 	if d := s.call("fetch_page", `{"url":"%s/long","extract_type":"structured"}`).Data.(map[string]any); d["truncated"] != true || !strings.Contains(fmt.Sprint(d["more"]), "characters 1 to 5000 of ") {
 		t.Errorf("%v", d["more"])
 	}
-	if a := s.fetch(`{"url":"%s/long"}`); !a.Truncated || a.More != fmt.Sprintf("These are 50000 of %d characters: a larger maxChars has more.", utf8.RuneCountInString(all.String())) {
+	if a := s.fetch(`{"url":"%s/long"}`); !a.Truncated || a.More != fmt.Sprintf("These are 50000 of %d characters. To read more, set a larger maxChars.", utf8.RuneCountInString(all.String())) {
 		t.Errorf("web_fetch: %q", a.More)
 	}
 	s.page("/short", "text/plain", "short")

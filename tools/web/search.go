@@ -20,29 +20,30 @@ import (
 const (
 	searchTime   = 30 * time.Second // for all providers together (D-080)
 	providerTime = 12 * time.Second
-	restMin      = time.Minute // of a provider that failed; after the next failure twice as long
-	restMax      = 10 * time.Minute
+	minPause     = time.Minute // after the first failure of a provider; doubled with each further one
+	maxPause     = 10 * time.Minute
 )
 
-// A searcher asks its providers in turn. One that failed rests for a while.
+// A searcher asks its providers in turn. After a failure, a provider is not asked
+// for a while.
 type searcher struct {
 	providers []Provider
 	client    *http.Client
 	log       *slog.Logger
 
-	mu    sync.Mutex
-	rests map[Provider]rest
+	mu     sync.Mutex
+	pauses map[Provider]pause
 }
 
-type rest struct {
+type pause struct {
 	until time.Time
 	last  time.Duration
 }
 
-// newSearcher leaves out providers that lack a key or an address; when none is
-// left there is DuckDuckGo.
+// newSearcher skips providers that lack a key or an address. If none is left, it
+// uses DuckDuckGo.
 func newSearcher(c Config) (*searcher, error) {
-	s := &searcher{log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), rests: map[Provider]rest{}}
+	s := &searcher{log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), pauses: map[Provider]pause{}}
 	for _, p := range c.Search {
 		e, known := engines[p.Name]
 		p.BaseURL = strings.TrimSuffix(cmp.Or(p.BaseURL, e.base), "/")
@@ -51,7 +52,7 @@ func newSearcher(c Config) (*searcher, error) {
 			return nil, fmt.Errorf("web search: no provider is called %q; there are %s", p.Name,
 				strings.Join(slices.Sorted(maps.Keys(engines)), ", "))
 		case strings.Contains(e.header, "{key}") && p.Key == "", p.BaseURL == "":
-			s.log.Warn("search provider left out: it needs a key or an address", "provider", p.Name)
+			s.log.Warn("search provider skipped: it needs a key or an address", "provider", p.Name)
 		default:
 			s.providers = append(s.providers, p)
 		}
@@ -60,7 +61,7 @@ func newSearcher(c Config) (*searcher, error) {
 		s.providers = []Provider{{Name: "duckduckgo", BaseURL: engines["duckduckgo"].base}}
 	}
 	s.client = &http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a key is for its provider only
+		return http.ErrUseLastResponse // a redirect must not carry the key to another server
 	}}
 	if c.transport == nil {
 		s.client.Transport = &http.Transport{
@@ -72,15 +73,15 @@ func newSearcher(c Config) (*searcher, error) {
 	return s, nil
 }
 
-// search returns at most n hits of the first provider that can be asked. An
-// error is for the model to read.
+// search returns at most n hits from the first provider that answers. An error is
+// for the model to read.
 func (s *searcher) search(ctx context.Context, q string, n int) ([]hit, error) {
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	var problems []string
 	for _, p := range s.providers {
-		if wait := s.resting(p); wait > 0 {
-			problems = append(problems, fmt.Sprintf("%s failed and rests for %v", p.Name, wait.Round(time.Second)))
+		if wait := s.pausedFor(p); wait > 0 {
+			problems = append(problems, fmt.Sprintf("%s failed, and is paused for %v", p.Name, wait.Round(time.Second)))
 			continue
 		}
 		hits, err := p.ask(ctx, s.client, q, n)
@@ -96,32 +97,32 @@ func (s *searcher) search(ctx context.Context, q string, n int) ([]hit, error) {
 	return nil, fmt.Errorf("web search is not available: %s", strings.Join(problems, "; "))
 }
 
-// resting returns for how long the provider is not to be asked.
-func (s *searcher) resting(p Provider) time.Duration {
+// pausedFor returns how long the provider is not to be asked.
+func (s *searcher) pausedFor(p Provider) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Until(s.rests[p].until)
+	return time.Until(s.pauses[p].until)
 }
 
-// note keeps in mind what came of asking a provider.
+// note records whether a provider has failed.
 func (s *searcher) note(p Provider, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		delete(s.rests, p)
+		delete(s.pauses, p)
 		return
 	}
-	pause := min(max(2*s.rests[p].last, restMin), restMax)
-	s.rests[p] = rest{time.Now().Add(pause), pause}
-	s.log.Warn("search provider rests", "provider", p.Name, "for", pause, "err", err)
+	length := min(max(2*s.pauses[p].last, minPause), maxPause)
+	s.pauses[p] = pause{time.Now().Add(length), length}
+	s.log.Warn("search provider paused after an error", "provider", p.Name, "for", length, "err", err)
 }
 
 type searchArgs struct {
 	Query string `json:"query" jsonschema:"what to search for" limit:"min=1 max=500"`
-	Max   int    `json:"max_results,omitempty" jsonschema:"how many results to return at most" limit:"min=1 max=10 default=5"`
+	Max   int    `json:"max_results" jsonschema:"maximum number of results" limit:"min=1 max=10 default=5"`
 }
 
-// tool is web_search (D-080, A-032), or the same by another name, which
+// tool returns web_search (D-080, A-032), or the same under another name, which
 // returns JSON with a list called organic.
 func (s *searcher) tool(name, aliasOf string) tools.Tool {
 	t := tools.New(name, "Search the web. Returns titles, addresses and snippets; read a page with web_fetch.",
@@ -153,7 +154,7 @@ func (s *searcher) tool(name, aliasOf string) tools.Tool {
 	return lookup(t, stepSearch, "query", "max_results")
 }
 
-// list returns hits as a person would write them down.
+// list returns hits as a numbered list.
 func list(q string, hits []hit) string {
 	if len(hits) == 0 {
 		return "No results for: " + q
@@ -168,7 +169,7 @@ func list(q string, hits []hit) string {
 	return text
 }
 
-// organic returns hits as other systems do.
+// organic returns hits in the form that other systems use.
 func organic(hits []hit) map[string]any {
 	all := []map[string]any{}
 	for i, h := range hits {
@@ -177,8 +178,8 @@ func organic(hits []hit) map[string]any {
 	return map[string]any{"organic": all, "untrusted": true}
 }
 
-// empty reports whether result, JSON or a map, has nothing in its list of that
-// name, or no such list. What is not understood, or nothing, is not empty (E-014).
+// empty reports whether result, JSON or a map, has no list with that name, or an
+// empty one. A result that is not understood does not count as empty (E-014).
 func empty(result any, list string) bool {
 	text, ok := result.(string)
 	if !ok {

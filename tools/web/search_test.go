@@ -301,12 +301,12 @@ func TestSearchFails(t *testing.T) {
 			}),
 		})
 		r := callKit(t, kit, "web_search", `{"query":"q"}`)
-		want := "Error: web search is not available: tavily: connection refused; brave: HTTP 302; kagi: an answer that is not understood; searxng: its address is not a URL"
+		want := "Error: web search is not available: tavily: connection refused; brave: HTTP 302; kagi: its answer cannot be parsed; searxng: its address is not a URL"
 		if r.Text != want+hint {
 			t.Errorf("%s\nwant %s", r.Text, want)
 		}
 		r = callKit(t, kit, "web_search", `{"query":"q"}`)
-		want = "Error: web search is not available: tavily failed and rests for 1m0s; brave failed and rests for 1m0s; kagi failed and rests for 1m0s; searxng failed and rests for 1m0s"
+		want = "Error: web search is not available: tavily failed, and is paused for 1m0s; brave failed, and is paused for 1m0s; kagi failed, and is paused for 1m0s; searxng failed, and is paused for 1m0s"
 		if r.Text != want+hint {
 			t.Errorf("%s\nwant %s", r.Text, want)
 		}
@@ -318,7 +318,7 @@ func TestSearchFails(t *testing.T) {
 		if r.Text != want+hint || time.Since(start) != 30*time.Second {
 			t.Errorf("%s after %v\nwant %s", r.Text, time.Since(start), want)
 		}
-		if strings.Contains(log.String(), secret) || !strings.Contains(log.String(), "rests") {
+		if strings.Contains(log.String(), secret) || !strings.Contains(log.String(), "paused") {
 			t.Errorf("log: %s", log.String())
 		}
 	})
@@ -334,8 +334,8 @@ func TestSearchCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.search(ctx, "q", 5); err == nil || err.Error() != "stopped" || s.resting(s.providers[0]) > 0 {
-		t.Errorf("err = %v, resting %v", err, s.resting(s.providers[0]))
+	if _, err := s.search(ctx, "q", 5); err == nil || err.Error() != "stopped" || s.pausedFor(s.providers[0]) > 0 {
+		t.Errorf("err = %v, resting %v", err, s.pausedFor(s.providers[0]))
 	}
 }
 
@@ -372,8 +372,8 @@ func TestDuckDuckGoEmpty(t *testing.T) {
 	for page, want := range map[string]string{
 		`<div class="no-results">No results found</div>`:                                  "",
 		`<table><tr><td>No results.</td></tr></table>`:                                    "",
-		`<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>`: "a page without results, as robots are shown",
-		``: "a page without results, as robots are shown",
+		`<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>`: "a page without results, as bots are shown",
+		``: "a page without results, as bots are shown",
 		`<a class="result__a" href="https://duckduckgo.com/y.js?ad_domain=x">Ad</a><p class=no-results>`: "",
 	} {
 		hits, err := readHTML([]byte(page))
