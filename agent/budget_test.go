@@ -221,7 +221,7 @@ func TestOneBook(t *testing.T) {
 		}
 		return spawning(r)
 	}, func(llm.Request) llm.Message { return words("slowly looked") })
-	h := helped(&house{model: generate})
+	h := withSubagents(&house{model: generate})
 	set := h.set
 	h.set = func(s *agent.Settings) {
 		set(s)

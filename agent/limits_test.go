@@ -514,10 +514,10 @@ func TestLimitOutsideTurns(t *testing.T) {
 	})
 }
 
-// TestLimitOfHelpers is R-S15: what helpers spend is their person's, and that of
+// TestLimitOfSubagents is R-S15: what subagents spend is their person's, and that of
 // the session or the job for which they work; so many may be begun in a day. A
-// helper that reaches a limit says so to its parent.
-func TestLimitOfHelpers(t *testing.T) {
+// subagent that reaches a limit says so to its parent.
+func TestLimitOfSubagents(t *testing.T) {
 	h := limited(budget.Limits{Person: budget.Limit{Tokens: 10_000}, Session: budget.Limit{Tokens: 10_000, Subagents: 2}, Job: budget.Limit{Turns: 1}})
 	play(t, h, func(h *house) {
 		spawn := func(id string, parent chat.SessionID) error {
@@ -531,7 +531,7 @@ func TestLimitOfHelpers(t *testing.T) {
 			}
 		}
 		if got := fmt.Sprint(spawn("cccccccc", "test:1")); got != "Today's limit for this conversation is reached: 2 of 2 background tasks."+raisable+"session." {
-			t.Errorf("a third helper: %s", got)
+			t.Errorf("a third subagent: %s", got)
 		}
 		h.want()
 		h.say("u", "/usage")
@@ -542,7 +542,7 @@ func TestLimitOfHelpers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c, err := h.pool.Subagents().Await(h.t.Context(), id); err != nil || c.Result != want {
-				t.Errorf("a helper of a job says %q, %v", c.Result, err)
+				t.Errorf("a subagent of a job says %q, %v", c.Result, err)
 			}
 		}
 	})

@@ -605,9 +605,9 @@ func (b *bureau) check(t *testing.T, where string) {
 	}
 }
 
-// D-097: what a job's helpers do, and the answer to what they report, comes of
-// the job, so that it makes no jobs either; what a person's helpers do does not.
-func TestOriginOfHelpers(t *testing.T) {
+// D-097: what a job's subagents do, and the answer to what they report, comes of
+// the job, so that it makes no jobs either; what a person's subagents do does not.
+func TestOriginOfSubagents(t *testing.T) {
 	for _, c := range []struct {
 		m    chat.Message
 		want string
@@ -633,7 +633,7 @@ func TestOriginOfHelpers(t *testing.T) {
 			}
 			return looking(r)
 		}, looking)
-		play(t, helped(h), func(h *house) {
+		play(t, withSubagents(h), func(h *house) {
 			h.deliver(c.m)
 			time.Sleep(time.Minute)
 			synctest.Wait()

@@ -22,7 +22,7 @@ import (
 	"parley/tools/agents"
 )
 
-// worker is a helper that uses the tool exec n times, and then answers.
+// worker is a subagent that uses the tool exec n times, and then answers.
 func worker(n int) func(r llm.Request) llm.Message {
 	return func(r llm.Request) llm.Message {
 		done := 0
@@ -64,19 +64,19 @@ func slowExec(d time.Duration) tools.Tool {
 
 // Background work is paused, resumed, told of things and cancelled from the
 // chat; a pause holds no place, and lasts over a restart and over the age of messages.
-func TestSteerHelpers(t *testing.T) {
+func TestSteerSubagents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, said := mem.New(), map[string]string{}
 		start := func() *house {
 			h := &house{t: t, store: db, said: said, tools: []tools.Tool{slowExec(10 * time.Second)}, model: byTask(spawning, worker(3))}
 			h.conf = func(c *agent.Config) { c.Turns = 2 }
-			helped(h).start()
+			withSubagents(h).start()
 			return h
 		}
 		h := start()
 		h.say("1", "work")
 		time.Sleep(5 * time.Second)
-		id := h.children()[0].ID
+		id := h.subagents()[0].ID
 		h.say("2", "/agents pause "+id[:5])
 		h.want("begun", "Paused the background task 'it' (`"+id+"`).")
 		time.Sleep(10 * time.Second)
@@ -84,8 +84,8 @@ func TestSteerHelpers(t *testing.T) {
 		h.want("Background tasks:\n\n- `" + id + "` it – paused, began 15 seconds ago, 1 step done")
 		h.say("4", "hello") // there are two places, and both are free
 		h.want("begun")
-		h.say("5", "/agents stop "+h.children()[1].ID)
-		h.want("Stopped the background task 'it' (`" + h.children()[1].ID + "`).")
+		h.say("5", "/agents stop "+h.subagents()[1].ID)
+		h.want("Stopped the background task 'it' (`" + h.subagents()[1].ID + "`).")
 		h.stop()
 		time.Sleep(48 * time.Hour)
 		h = start()
@@ -104,7 +104,7 @@ func TestSteerHelpers(t *testing.T) {
 		}
 		h.say("9", "work")
 		h.want("begun")
-		id = h.children()[2].ID
+		id = h.subagents()[2].ID
 		for text, want := range map[string]string{
 			"stop": "Write /agents to see ", "tell " + id: "Write /agents to see ", "dance all": "Write /agents to see ",
 			"stop x": "You have no such background task; ", "Pause " + strings.ToUpper(id): "Paused the background task 'it'", "resume all": "Resumed the background task 'it'",
@@ -121,7 +121,7 @@ func TestSteerHelpers(t *testing.T) {
 	})
 }
 
-// A turn that waits for a helper goes on after a restart, however long the helper
+// A turn that waits for a subagent goes on after a restart, however long the subagent
 // was paused (C-033).
 func TestWaitForThePaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -134,13 +134,13 @@ func TestWaitForThePaused(t *testing.T) {
 				}
 				return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"t"}`))
 			}, worker(2))
-			helped(h).start()
+			withSubagents(h).start()
 			return h
 		}
 		h := start()
 		h.say("1", "work")
 		time.Sleep(5 * time.Second)
-		id := h.children()[0].ID
+		id := h.subagents()[0].ID
 		h.say("2", "/agents pause "+id)
 		h.want("Paused the background task 'X' (`" + id + "`).")
 		time.Sleep(48 * time.Hour)
@@ -155,10 +155,10 @@ func TestWaitForThePaused(t *testing.T) {
 	})
 }
 
-// Only who a helper works for, and owners, see it and say what becomes of it.
+// Only who a subagent works for, and owners, see it and say what becomes of it.
 func TestWhoSteers(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		tell := func(who string, role chat.Role, where string, text string) string {
 			m := message(who+where+text, text)
 			m.From, m.At.Chat, m.Group = chat.Sender{ID: who, Role: role}, where, where == "group"
@@ -211,10 +211,10 @@ func TestWhoSteers(t *testing.T) {
 	})
 }
 
-// Whatever becomes of a helper, its parent is told: also of one whose turn
+// Whatever becomes of a subagent, its parent is told: also of one whose turn
 // crashes the process (P8), whose message is too old or gone, or whose record is
 // damaged (P21).
-func TestNoHelperVanishes(t *testing.T) {
+func TestNoSubagentVanishes(t *testing.T) {
 	for name, c := range map[string]struct {
 		away time.Duration // between two lives
 		harm func(s store.Store, id string) error
@@ -267,13 +267,13 @@ func TestNoHelperVanishes(t *testing.T) {
 				start := func() (*house, *mortal) {
 					m := newMortal(t, dir, 1<<40)
 					h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(spawning, worker(1))}
-					helped(h).start()
+					withSubagents(h).start()
 					return h, m
 				}
 				h, m := start()
 				h.say("1", "work")
 				time.Sleep(time.Second)
-				id := h.children()[0].ID
+				id := h.subagents()[0].ID
 				m.left.Store(0) // it dies
 				h.stop()
 				m.Close()
@@ -297,7 +297,7 @@ func TestNoHelperVanishes(t *testing.T) {
 				if found != 1 {
 					t.Errorf("said %q\nwant %q", said, want)
 				}
-				for _, c := range h.children() {
+				for _, c := range h.subagents() {
 					if !c.State.Over() || c.Report {
 						t.Errorf("left is %+v", c)
 					}
@@ -309,7 +309,7 @@ func TestNoHelperVanishes(t *testing.T) {
 	}
 }
 
-// R-S12: untrusted content that a helper read is in its report, and so in the turn
+// R-S12: untrusted content that a subagent read is in its report, and so in the turn
 // that hears it and those after.
 func TestTaintedReport(t *testing.T) {
 	var tainted []bool
@@ -327,7 +327,7 @@ func TestTaintedReport(t *testing.T) {
 		}
 		return calls(call("x", "exec"))
 	}, worker(1))}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "spawn")
 		h.want("ok", "ok")
 		h.say("2", "look")
@@ -337,8 +337,8 @@ func TestTaintedReport(t *testing.T) {
 	})
 }
 
-// A-062, R-S15: a helper has no more than its parent has, whatever it calls.
-func TestHelpersHaveNoMore(t *testing.T) {
+// A-062, R-S15: a subagent has no more than its parent has, whatever it calls.
+func TestSubagentsHaveNoMore(t *testing.T) {
 	var seen []string
 	secret := tool("secret", func(context.Context) (string, error) { return "", errors.New("it ran") })
 	secret.Category = "admin"
@@ -375,7 +375,7 @@ func TestHelpersHaveNoMore(t *testing.T) {
 	h.tools[2].Category = "message"
 	rules := tools.Rules{"admin": tools.Owners}
 	h.set = func(s *agent.Settings) {
-		source := agents.New(agents.Config{Runner: crew{h}})
+		source := agents.New(agents.Config{Runner: poolRunner{h}})
 		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
 			return tools.NewKit(ctx, scope, rules.Permit(tools.Fixed(h.tools), source), tools.Standard(tools.StandardConfig{})...)
 		}
@@ -387,9 +387,9 @@ func TestHelpersHaveNoMore(t *testing.T) {
 			h.deliver(m)
 			h.want(`{"success":true,"results":[{"task_name":"n0","success":true,"response":"done"}],"total":1}`)
 		}
-		for _, c := range h.children() {
+		for _, c := range h.subagents() {
 			if !c.Tainted {
-				t.Error("it forgets that strangers have had a word")
+				t.Error("it forgets that it read untrusted content")
 			}
 		}
 		if got := fmt.Sprintf("%q", seen); got != `["8user1parenttest:8false" "8user0test:8true" "8user1parenttest:8true"]` {
@@ -398,7 +398,7 @@ func TestHelpersHaveNoMore(t *testing.T) {
 	})
 }
 
-// E-039: what a helper found out by looking alone is not found out again in the
+// E-039: what a subagent found out by looking alone is not found out again in the
 // turn; D-041: who may not fail ends with the first tool that does.
 func TestEarlierAndStrict(t *testing.T) {
 	look := tool("look", func(context.Context) (string, error) { return "seen", nil })
@@ -419,7 +419,7 @@ func TestEarlierAndStrict(t *testing.T) {
 		}
 		return words("done")
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		time.Sleep(time.Second)
 		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done\n\n(already done in this turn; this is the earlier result)"}],"total":1}`)
@@ -437,7 +437,7 @@ func TestEarlierAndStrict(t *testing.T) {
 			t.Errorf("%v: %+v", err, c)
 		}
 		if _, err := h.pool.Subagents().Spawn(h.t.Context(), tools.Subagent{ID: "s", Call: "other"}); err == nil {
-			t.Error("two calls have one helper")
+			t.Error("two calls have one subagent")
 		}
 	})
 }
@@ -464,7 +464,7 @@ func TestEarlierInLongTurn(t *testing.T) {
 		}
 		return words("done")
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		time.Sleep(10 * time.Minute)
 		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done\n\n(already done in this turn; this is the earlier result)"}],"total":1}`)
@@ -474,11 +474,11 @@ func TestEarlierInLongTurn(t *testing.T) {
 	})
 }
 
-// What is known of helpers goes a week after their end, and with the
+// What is known of subagents goes a week after their end, and with the
 // conversation that they worked for.
-func TestForgetHelpers(t *testing.T) {
+func TestForgetSubagents(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		logs := func(id string) (n int) {
 			for _, err := range h.store.Log("session/agent:"+id).Since(t.Context(), 0) {
 				if n++; err != nil {
@@ -489,24 +489,24 @@ func TestForgetHelpers(t *testing.T) {
 		}
 		h.say("1", "work")
 		time.Sleep(2 * time.Minute)
-		id := h.children()[0].ID
+		id := h.subagents()[0].ID
 		h.say("2", "/agents stop all")
 		time.Sleep(7*24*time.Hour - time.Hour)
-		if logs(id) == 0 || len(h.children()) != 1 {
+		if logs(id) == 0 || len(h.subagents()) != 1 {
 			t.Error("it is forgotten early")
 		}
 		time.Sleep(3 * time.Hour)
-		if logs(id) != 0 || len(h.children()) != 0 {
+		if logs(id) != 0 || len(h.subagents()) != 0 {
 			t.Error("it is not forgotten")
 		}
 		h.say("3", "work")
 		time.Sleep(time.Second)
-		id = h.children()[0].ID
+		id = h.subagents()[0].ID
 		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if logs(id) != 0 || len(h.children()) != 0 {
+		if logs(id) != 0 || len(h.subagents()) != 0 {
 			t.Error("it outlives its conversation")
 		}
 		if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
@@ -515,7 +515,7 @@ func TestForgetHelpers(t *testing.T) {
 	})
 }
 
-// A turn that ends without its helpers leaves none at work: here it crashed the
+// A turn that ends without its subagents leaves none at work: here it crashed the
 // process too often (P8).
 func TestOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -529,20 +529,20 @@ func TestOrphans(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			helped(h).start()
+			withSubagents(h).start()
 			if life == 0 {
 				h.say("1", "go")
 			}
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			kids := h.children()
-			for _, c := range kids {
+			all := h.subagents()
+			for _, c := range all {
 				if want := []tools.SubagentState{tools.SubagentActive, tools.SubagentStopped}[life]; c.State != want {
 					t.Errorf("life %d: %s is %q", life, c.Label, c.State)
 				}
 			}
-			if n, _ := m.Queue("inbox").Len(t.Context()); len(kids) != 2 || n != 3*(1-life) {
-				t.Errorf("life %d: %d helpers, %d messages, said %q", life, len(kids), n, said)
+			if n, _ := m.Queue("inbox").Len(t.Context()); len(all) != 2 || n != 3*(1-life) {
+				t.Errorf("life %d: %d subagents, %d messages, said %q", life, len(all), n, said)
 			}
 			m.left.Store(0)
 			h.stop()
@@ -552,7 +552,7 @@ func TestOrphans(t *testing.T) {
 }
 
 // R-S15, D-093: four at once for one session; a hundred in all harm nobody.
-func TestHundredHelpers(t *testing.T) {
+func TestHundredSubagents(t *testing.T) {
 	h := &house{tools: []tools.Tool{tool("exec", func(context.Context) (string, error) { return "ran", nil })}}
 	h.model = byTask(func(r llm.Request) llm.Message {
 		if last := lastOf(r); last.Role == llm.ToolRole {
@@ -572,15 +572,15 @@ func TestHundredHelpers(t *testing.T) {
 		return words("slowly done")
 	})
 	before := runtime.NumGoroutine()
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		for i := range 25 {
 			m := message("1", "go")
 			m.At.Chat = fmt.Sprint(i)
 			h.deliver(m)
 		}
 		synctest.Wait()
-		if n := len(h.children()); n != 100 {
-			t.Errorf("%d helpers", n)
+		if n := len(h.subagents()); n != 100 {
+			t.Errorf("%d subagents", n)
 		}
 		h.mu.Lock()
 		if got := h.said["re:test//7/1"]; got != "Error: Cannot spawn subagent: concurrency limit reached (4/4 running). Wait for a running subagent to complete before spawning a new one.\n\n[Analyze the error above and try a different approach.]" {
@@ -606,14 +606,14 @@ func TestHundredHelpers(t *testing.T) {
 	})
 }
 
-// A helper's turn can be run again as any.
-func TestRerunHelper(t *testing.T) {
+// A subagent's turn can be run again as any.
+func TestRerunSubagent(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Second)}, model: byTask(spawning, worker(2))}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "work")
 		time.Sleep(time.Minute)
 		var b bytes.Buffer
-		for line, err := range h.pool.Recording(h.t.Context(), chat.SessionID("agent:"+h.children()[0].ID)) {
+		for line, err := range h.pool.Recording(h.t.Context(), chat.SessionID("agent:"+h.subagents()[0].ID)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -669,17 +669,17 @@ func TestRightsOfWhoWaited(t *testing.T) {
 	}
 }
 
-// R-S24: a helper, and what comes of it, has the rights that the person has by
+// R-S24: a subagent, and what comes of it, has the rights that the person has by
 // now, and works for nobody who may not talk any more.
-func TestRightsOfHelpers(t *testing.T) {
+func TestRightsOfSubagents(t *testing.T) {
 	const reported = "[begun reported 'it' completed successfully]  Task: go  Result: worked: tool ran]"
 	for now, want := range map[chat.Role]string{
 		chat.Owner: "[owner] " + reported, chat.User: "[user] " + reported, chat.Unknown: "[] [begun (Stopped.)]",
 	} {
 		t.Run("now "+string(now), func(t *testing.T) {
-			role := chat.Owner // when the helper is sent off
+			role := chat.Owner // when the subagent is sent off
 			var roles []chat.Role
-			h := helped(&house{tools: []tools.Tool{asRole(&roles)}, model: byTask(spawning, worker(1))})
+			h := withSubagents(&house{tools: []tools.Tool{asRole(&roles)}, model: byTask(spawning, worker(1))})
 			h.conf = func(c *agent.Config) {
 				c.Role = func(_ context.Context, at chat.Address, from chat.Sender) (chat.Role, error) {
 					if at.Chat != "1" || from.ID != "7" {

@@ -14,36 +14,36 @@ import (
 	"parley/scheduler"
 )
 
-// helps says whether r is made for a helper.
+// helps says whether r is made for a subagent.
 func helps(r llmtest.Request) bool {
 	return strings.Contains(r.Messages[0].Content, "You are a helper: an agent gave you a task")
 }
 
-// task is what the helper of r was told to do.
+// task is what the subagent of r was told to do.
 func task(r llmtest.Request) string {
 	_, text, _ := strings.Cut(r.Messages[1].Content, "\n")
 	return text
 }
 
-// staff is a model whose helpers do as helper says. Reports of theirs it passes
-// on as "the helper says: " and what they hold; it does each of do before.
-func staff(helper llmtest.Handler, do ...func()) llmtest.Handler {
+// staff is a model whose subagents do as subagent says. Reports of theirs it passes
+// on as "the subagent says: " and what they hold; it does each of do before.
+func staff(subagent llmtest.Handler, do ...func()) llmtest.Handler {
 	return func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if helps(r) {
-			return helper(ctx, r)
+			return subagent(ctx, r)
 		}
 		if _, report, ok := strings.Cut(spokenLast(r), "\n\nResult: "); ok && !used(r) {
 			report, _, _ = strings.Cut(report, "\n\nSummarize this naturally")
 			for _, f := range do {
 				f()
 			}
-			return llmtest.Reply{Text: "the helper says: " + report}
+			return llmtest.Reply{Text: "the subagent says: " + report}
 		}
 		return errand(ctx, r)
 	}
 }
 
-// helped waits until n requests of helpers were made that are as ok says.
+// helped waits until n requests of subagents were made that are as ok says.
 func (w *town) helped(n int, ok func(llmtest.Request) bool) {
 	w.t.Helper()
 	for late := time.Now().Add(waitTime); ; soon(w.t.Context()) {
@@ -57,7 +57,7 @@ func (w *town) helped(n int, ok func(llmtest.Request) bool) {
 		case found >= n:
 			return
 		case time.Now().After(late):
-			w.t.Fatalf("%d requests of helpers, not %d", found, n)
+			w.t.Fatalf("%d requests of subagents, not %d", found, n)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (s *spot) counts(text string) (n int) {
 
 var spawned = regexp.MustCompile(`Subagent \[(\w+)\] started \(id: (\w{8})\)\. I'll notify you when it completes\.`)
 
-// TestD092InTheBackground: a helper works while the talk goes on, and what it
+// TestD092InTheBackground: a subagent works while the talk goes on, and what it
 // found comes as a second message. A crash in the middle of its work loses
 // nothing, and the report comes once (D-092, A-072).
 func TestD092InTheBackground(t *testing.T) {
@@ -106,7 +106,7 @@ func TestD092InTheBackground(t *testing.T) {
 				t.Errorf("/agents: %s", text)
 			}
 			close(open)
-			s.last("the helper says: 384,400 km.")
+			s.last("the subagent says: 384,400 km.")
 			s.asks("thanks", "heard thanks")
 			if n := s.counts("384,400"); n != 1 {
 				t.Errorf("the report came %d times: %q", n, botTexts(w.tg.Chat(person)))
@@ -119,9 +119,9 @@ func TestD092InTheBackground(t *testing.T) {
 	}
 }
 
-// TestGoneJobsHelper: what a run has begun goes on when its job is gone, and its
-// helper reports, although the sessions of such jobs are swept away (point 6).
-func TestGoneJobsHelper(t *testing.T) {
+// TestGoneJobsSubagent: what a run has begun goes on when its job is gone, and its
+// subagent reports, although the sessions of such jobs are swept away (point 6).
+func TestGoneJobsSubagent(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{})
 	w := clocked(t, staff(func(ctx context.Context, _ llmtest.Request) llmtest.Reply {
@@ -148,7 +148,7 @@ func TestGoneJobsHelper(t *testing.T) {
 	}
 	w.job("dream", "over", hasEnded(scheduler.Done))
 	close(open)
-	s.last("the helper says: 384,400 km.")
+	s.last("the subagent says: 384,400 km.")
 }
 
 // TestA073SideBySide: of three tasks one fails, and the agent reads what came of each (A-073), without
@@ -222,7 +222,7 @@ func (w *town) status() string {
 	return out
 }
 
-// TestD093StopStopsAll: /stop stops the answer under way and all helpers, of
+// TestD093StopStopsAll: /stop stops the answer under way and all subagents, of
 // which nothing more is heard (D-093).
 func TestD093StopStopsAll(t *testing.T) {
 	t.Parallel()
@@ -248,12 +248,12 @@ func TestD093StopStopsAll(t *testing.T) {
 	s.asks(spawn("calm"), "Subagent [calm] started")
 	s.asks("/stop", "Stopped a background task.")
 	s.asks("hello", "heard hello")
-	if n := s.counts("the helper says"); n != 0 {
+	if n := s.counts("the subagent says"); n != 0 {
 		t.Errorf("%d reports: %q", n, botTexts(w.tg.Chat(person)))
 	}
 }
 
-// TestAgentsAreSteered: a helper is paused, resumed, told something and stopped
+// TestAgentsAreSteered: a subagent is paused, resumed, told something and stopped
 // from the chat, by nobody else; what was stopped is told to its parent.
 func TestAgentsAreSteered(t *testing.T) {
 	t.Parallel()
@@ -295,7 +295,7 @@ func TestAgentsAreSteered(t *testing.T) {
 	s.asks("/agents resume "+sheep, "Resumed the background task 'sheep' ("+sheep+").")
 	w.helped(3, of("sheep"))
 	step <- struct{}{}
-	s.last("the helper says: I counted.")
+	s.last("the subagent says: I counted.")
 
 	goats := begin("goats")
 	w.helped(1, of("goats"))

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +24,7 @@ import (
 // R-S15: those who help the run of a job are paid by the job, and its session;
 // what they report is answered as its run is: by its model, in its session, and
 // of quiet work only if there is something to say.
-func TestHelpersOfJobs(t *testing.T) {
+func TestSubagentsOfJobs(t *testing.T) {
 	for _, c := range []struct {
 		errand chat.RunOptions
 		in     chat.SessionID
@@ -63,7 +61,7 @@ func TestHelpersOfJobs(t *testing.T) {
 					return ctx, func(string) {}
 				}
 			}
-			play(t, helped(h), func(h *house) {
+			play(t, withSubagents(h), func(h *house) {
 				run := func(n int) {
 					m := errand(fmt.Sprint("j/", n), "go", c.errand)
 					m.In = c.in
@@ -90,29 +88,29 @@ func TestHelpersOfJobs(t *testing.T) {
 	}
 }
 
-// R-S15: that a job's helper came to the job's limit is told, though the helper
+// R-S15: that a job's subagent came to the job's limit is told, though the subagent
 // itself ran into it first.
-func TestHelperOfJobAtLimit(t *testing.T) {
+func TestSubagentOfJobAtLimit(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Second)}, set: func(s *agent.Settings) { s.Limits.Job.Requests = 4 }}
 	h.model = byTask(spawning, func(r llm.Request) llm.Message {
 		time.Sleep(5 * time.Second) // until its parent has said what it says
 		return worker(2)(r)
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.deliver(errand("1", "work", chat.RunOptions{}))
 		time.Sleep(time.Minute)
 		const limit = "Today's limit for this job is reached: 4 of 4 requests. It begins anew at midnight (UTC). An owner can raise it with /raise job j."
 		h.want("begun", limit)
-		if c := h.children()[0]; c.State != tools.SubagentFailed || c.Result != limit {
+		if c := h.subagents()[0]; c.State != tools.SubagentFailed || c.Result != limit {
 			h.t.Errorf("kept %+v", c)
 		}
 	})
 }
 
-// D-093: /stop ends the helpers of a job, too, that has a session of its own and answers here.
-func TestStopHelpersOfJobs(t *testing.T) {
+// D-093: /stop ends the subagents of a job, too, that has a session of its own and answers here.
+func TestStopSubagentsOfJobs(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		m := errand("1", "work", chat.RunOptions{Fresh: true})
 		m.In = "cron:j"
 		h.deliver(m)
@@ -125,9 +123,9 @@ func TestStopHelpersOfJobs(t *testing.T) {
 	})
 }
 
-// D-066: what a helper changes is undone in the conversation that it works for.
+// D-066: what a subagent changes is undone in the conversation that it works for.
 // C-051: what it asks for leaves its place to others meanwhile.
-func TestHelpersChanges(t *testing.T) {
+func TestSubagentsChanges(t *testing.T) {
 	guard := &warden{after: time.Hour}
 	var got []string
 	change := tool("change", nil)
@@ -158,7 +156,7 @@ func TestHelpersChanges(t *testing.T) {
 		return calls(call("2", "change"))
 	})
 	h.set = func(s *agent.Settings) {
-		source := agents.New(agents.Config{Runner: crew{h}, Profiles: func() []agents.Profile { return []agents.Profile{researcher} }})
+		source := agents.New(agents.Config{Runner: poolRunner{h}, Profiles: func() []agents.Profile { return []agents.Profile{researcher} }})
 		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
 			return tools.NewKit(ctx, scope, []tools.Source{tools.Fixed(h.tools), source}, tools.Standard(tools.StandardConfig{Approve: guard.approve, Patience: 24 * time.Hour})...)
 		}
@@ -178,7 +176,7 @@ func TestHelpersChanges(t *testing.T) {
 	})
 }
 
-// C-033: what a helper did not hear before somebody ended it is said to its
+// C-033: what a subagent did not hear before somebody ended it is said to its
 // parent, and that it was meant for the subagent, if the person said so. After
 // /stop it is not: the person does not want it any more.
 func TestWordsForTheStopped(t *testing.T) {
@@ -206,7 +204,7 @@ func TestWordsForTheStopped(t *testing.T) {
 					return words("heard " + text)
 				}
 			}, worker(1))
-			play(t, helped(h), func(h *house) {
+			play(t, withSubagents(h), func(h *house) {
 				h.say("1", "go")
 				time.Sleep(10 * time.Second)
 				h.say("2", c.words)
@@ -218,7 +216,7 @@ func TestWordsForTheStopped(t *testing.T) {
 				defer h.mu.Unlock()
 				got := strings.Join(h.sent, " ")
 				got = strings.Join(strings.Fields(strings.Replace(got, "heard failed", "", 1)), " ") // which comes before or after, or is not said
-				if want := strings.ReplaceAll(c.want, "ID", h.children()[0].ID); got != want {
+				if want := strings.ReplaceAll(c.want, "ID", h.subagents()[0].ID); got != want {
 					t.Errorf("said %q, want %q", got, want)
 				}
 			})
@@ -226,7 +224,7 @@ func TestWordsForTheStopped(t *testing.T) {
 	}
 }
 
-// What is told a helper that nobody knows any more is heard, too, and is no command.
+// What is told a subagent that nobody knows any more is heard, too, and is no command.
 func TestWordsForTheForgotten(t *testing.T) {
 	h := &house{model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		return words(spoken(r, 1)), nil
@@ -239,8 +237,8 @@ func TestWordsForTheForgotten(t *testing.T) {
 	})
 }
 
-// What is told a helper that has ended is its parent's, not another helper's that
-// hears what is said there; its name may be a stranger's words (R-S12).
+// What is told a subagent that has ended is its parent's, not another subagent's that
+// hears what is said there; its name may be untrusted content (R-S12).
 func TestWordsForTheEnded(t *testing.T) {
 	var tainted []bool
 	look := tool("look", nil)
@@ -261,7 +259,7 @@ func TestWordsForTheEnded(t *testing.T) {
 		return words("done")
 	}, func(r llm.Request) llm.Message {
 		if strings.Contains(spoken(r, 99), "red box") {
-			t.Error("another helper hears it")
+			t.Error("another subagent hears it")
 		}
 		return worker(2)(r)
 	})
@@ -269,7 +267,7 @@ func TestWordsForTheEnded(t *testing.T) {
 	if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Subagent]).Put(t.Context(), ended.ID, ended, 0); err != nil {
 		t.Fatal(err)
 	}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		time.Sleep(5 * time.Second)
 		m := message("2/ffff0000", "in the red box")
@@ -283,7 +281,7 @@ func TestWordsForTheEnded(t *testing.T) {
 	})
 }
 
-// C-033: what a helper is told during its last request it answers, too, though
+// C-033: what a subagent is told during its last request it answers, too, though
 // its rounds are used up, a tool has ended its task, or it is paused meanwhile.
 func TestToldAtTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -306,7 +304,7 @@ func TestToldAtTheEnd(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				return c.last
 			})
-			play(t, helped(h), func(h *house) {
+			play(t, withSubagents(h), func(h *house) {
 				begun, err := h.pool.Subagents().Spawn(h.t.Context(), tools.Subagent{
 					ID: "abcd0123", Call: "s", Label: "it", Rounds: c.rounds, Only: []string{"attempt_completion"}, Task: "t",
 					At: chat.Address{Channel: "test", Chat: "1"}, From: chat.Sender{ID: "7", Role: chat.Owner}, Parent: "test:1",
@@ -355,8 +353,8 @@ func TestToldAtTheEnd(t *testing.T) {
 	}
 }
 
-// /status tells of helpers at work, and /agents which task of which agent each has.
-func TestHelpersAreShown(t *testing.T) {
+// /status tells of subagents at work, and /agents which task of which agent each has.
+func TestSubagentsAreShown(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(10 * time.Second)}}
 	h.model = byTask(func(r llm.Request) llm.Message {
 		switch last := lastOf(r); {
@@ -367,7 +365,7 @@ func TestHelpersAreShown(t *testing.T) {
 		}
 		return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"t"}`))
 	}, worker(9))
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "spawn")
 		time.Sleep(time.Second)
 		h.say("2", "/status")
@@ -377,44 +375,29 @@ func TestHelpersAreShown(t *testing.T) {
 		h.deliver(other)
 		h.want("I am idle.\nModel: main\nUp for a second. Answers under way, in all conversations: 2; messages not answered yet: 2.")
 		h.say("4", "/agents stop all")
-		kids := h.children()
-		slices.SortFunc(kids, func(a, b tools.Subagent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
-		h.want(fmt.Sprintf("Stopped 2 background tasks: '%s' (`%s`), '%s' (`%s`).", kids[0].Label, kids[0].ID, kids[1].Label, kids[1].ID))
+		all := h.subagents()
+		slices.SortFunc(all, func(a, b tools.Subagent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+		h.want(fmt.Sprintf("Stopped 2 background tasks: '%s' (`%s`), '%s' (`%s`).", all[0].Label, all[0].ID, all[1].Label, all[1].ID))
 		h.say("5", "task")
 		time.Sleep(5 * time.Second)
 		h.say("6", "/agents")
-		h.want("Background tasks:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 5 seconds ago")
+		h.want("Background tasks:\n\n- `" + h.subagents()[2].ID + "` X (researcher) – using exec, began 5 seconds ago")
 		time.Sleep(10 * time.Second)
 		h.say("7", "/agents")
-		h.want("Background tasks:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 15 seconds ago, 1 step done")
+		h.want("Background tasks:\n\n- `" + h.subagents()[2].ID + "` X (researcher) – using exec, began 15 seconds ago, 1 step done")
 		time.Sleep(10 * time.Second)
 		h.say("8", "/agents")
-		h.want("Background tasks:\n\n- `" + h.children()[2].ID + "` X (researcher) – using exec, began 25 seconds ago, 2 steps done")
+		h.want("Background tasks:\n\n- `" + h.subagents()[2].ID + "` X (researcher) – using exec, began 25 seconds ago, 2 steps done")
 	})
 }
 
-// P21: that the record of a subagent is damaged is logged once, not every hour.
-func TestDamagedHelperIsLoggedOnce(t *testing.T) {
-	var log bytes.Buffer
-	h := &house{store: mem.New(), conf: func(c *agent.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }}
-	for _, id := range []string{"a", "b"} {
-		if _, err := h.store.Bucket("helpers").Put(t.Context(), id, []byte("no JSON"), store.Any); err != nil {
-			t.Fatal(err)
-		}
-	}
-	play(t, helped(h), func(*house) { time.Sleep(24 * time.Hour) })
-	if n := strings.Count(log.String(), "the record of a subagent is damaged"); n != 2 {
-		t.Errorf("logged %d times: %s", n, &log)
-	}
-}
-
-// P21: a helper whose record is damaged while it works goes on, and reports.
+// P21: a subagent whose record is damaged while it works goes on, and reports.
 func TestDamagedAtWork(t *testing.T) {
 	h := &house{store: mem.New(), tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(spawning, worker(1))}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "work")
 		time.Sleep(time.Second)
-		id := h.children()[0].ID
+		id := h.subagents()[0].ID
 		if _, err := h.store.Bucket("helpers").Put(h.t.Context(), id, []byte("no JSON"), store.Any); err != nil {
 			h.t.Fatal(err)
 		}
@@ -423,19 +406,19 @@ func TestDamagedAtWork(t *testing.T) {
 	})
 }
 
-// A session rests once no turn and no helper is at work, and a report that was on
+// A session rests once no turn and no subagent is at work, and a report that was on
 // its way has come.
 func TestResting(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(func(r llm.Request) llm.Message {
 		time.Sleep(10 * time.Second)
 		return spawning(r)
 	}, worker(1))}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "work")
 		for _, c := range []struct {
 			after time.Duration
 			want  bool
-		}{{5 * time.Second, false}, {20 * time.Second, false}, {time.Minute, false}, {time.Hour, true}} { // thinks; its helper works; has reported; rests
+		}{{5 * time.Second, false}, {20 * time.Second, false}, {time.Minute, false}, {time.Hour, true}} { // thinks; its subagent works; has reported; rests
 			time.Sleep(c.after)
 			if got, err := h.pool.Resting(h.t.Context(), "test:1"); got != c.want || err != nil {
 				h.t.Errorf("after %v: %v, %v", c.after, got, err)
@@ -444,75 +427,8 @@ func TestResting(t *testing.T) {
 	})
 }
 
-// However many helpers ended long ago, to forget them is to read each a few times.
-func TestForgetMany(t *testing.T) {
-	var looks atomic.Int64
-	const many = 500
-	h := &house{store: nosy{mem.New(), func() { looks.Add(1) }}}
-	for i := range many {
-		id := fmt.Sprintf("%08x", i)
-		c := tools.Subagent{ID: id, Parent: "test:1", State: tools.SubagentAnswered, Ended: time.Date(1999, 12, 1, 0, 0, 0, 0, time.UTC)}
-		if i%2 > 0 { // a conversation that is forgotten
-			c.Ended, c.Parent = c.Ended.AddDate(0, 1, 0), "test:2"
-		}
-		if _, err := store.NewTable(h.store.Bucket("helpers"), store.Report[tools.Subagent]).Put(t.Context(), id, c, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	play(t, helped(h), func(h *house) {
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if err := h.pool.Forget(h.t.Context(), "test:2"); err != nil {
-			h.t.Error(err)
-		}
-		if n := looks.Load(); len(h.children()) != 0 || n > 20*many {
-			h.t.Errorf("%d are left, after %d looks", len(h.children()), n)
-		}
-	})
-}
-
-// A helper that is begun as its parent is stopped is not begun (D-093).
-func TestStoppedAsItBegins(t *testing.T) {
-	var stop atomic.Value
-	stop.Store(func() {})
-	h := &house{store: nosy{mem.New(), func() { stop.Load().(func())() }}, model: byTask(spawning, worker(0))}
-	play(t, helped(h), func(h *house) {
-		ctx, cancel := context.WithCancel(h.t.Context())
-		stop.Store(func() { cancel() })
-		if _, err := h.pool.Subagents().Spawn(ctx, tools.Subagent{ID: "s", Call: "s", Parent: "x", Task: "t"}); err == nil || len(h.children()) != 0 {
-			h.t.Errorf("begun: %v, %+v", err, h.children())
-		}
-		h.say("1", "/agents")
-		h.want("No background tasks are running.")
-	})
-}
-
-// A nosy store calls then whenever somebody has looked for a helper.
-type nosy struct {
-	store.Store
-	then func()
-}
-
-func (s nosy) Bucket(name string) store.Bucket {
-	b := s.Store.Bucket(name)
-	if name == "helpers" {
-		return nosyBucket{b, s.then}
-	}
-	return b
-}
-
-type nosyBucket struct {
-	store.Bucket
-	then func()
-}
-
-func (b nosyBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
-	defer b.then()
-	return b.Bucket.Get(ctx, key)
-}
-
 // One that waits for a place as its conversation is forgotten leaves nothing behind.
-func TestForgetWaitingHelper(t *testing.T) {
+func TestForgetWaitingSubagent(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, conf: func(c *agent.Config) { c.Turns = 1 }}
 	h.model = byTask(func(r llm.Request) llm.Message {
 		if strings.HasSuffix(lastOf(r).Text, "hold") {
@@ -521,16 +437,16 @@ func TestForgetWaitingHelper(t *testing.T) {
 		time.Sleep(time.Second)
 		return spawning(r)
 	}, worker(1))
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "work")
 		time.Sleep(time.Millisecond)
 		m := message("2", "hold")
 		m.At.Chat = "2"
-		h.deliver(m) // and gets the place before the helper
+		h.deliver(m) // and gets the place before the subagent
 		time.Sleep(5 * time.Second)
-		kids := h.children()
-		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil || len(kids) != 1 {
-			h.t.Errorf("%v, %+v", err, kids)
+		all := h.subagents()
+		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil || len(all) != 1 {
+			h.t.Errorf("%v, %+v", err, all)
 		}
 		m.ID, m.Text, m.Time = "3", "/stop", time.Now()
 		h.deliver(m)
@@ -542,7 +458,7 @@ func TestForgetWaitingHelper(t *testing.T) {
 				}
 			}
 		}
-		for r, err := range h.store.Log("session/agent:"+kids[0].ID).Since(h.t.Context(), 0) {
+		for r, err := range h.store.Log("session/agent:"+all[0].ID).Since(h.t.Context(), 0) {
 			h.t.Errorf("left is %s, %v", r.Body, err)
 		}
 	})

@@ -22,22 +22,22 @@ import (
 	speech "parley/tools/message"
 )
 
-// A crew is the Runner of a house: its Pool, which is made after the tools.
-type crew struct{ *house }
+// A poolRunner is the Runner of a house: its Pool, which is made after the tools.
+type poolRunner struct{ *house }
 
-func (c crew) Spawn(ctx context.Context, h tools.Subagent) (tools.Subagent, error) {
+func (c poolRunner) Spawn(ctx context.Context, h tools.Subagent) (tools.Subagent, error) {
 	return c.pool.Subagents().Spawn(ctx, h)
 }
 
-func (c crew) Await(ctx context.Context, id string) (tools.Subagent, error) {
+func (c poolRunner) Await(ctx context.Context, id string) (tools.Subagent, error) {
 	return c.pool.Subagents().Await(ctx, id)
 }
 
 var researcher = agents.Profile{Name: "researcher", Description: "finds out", Instruction: "Be curious.", Rounds: 5}
 
-// helped gives h the tools by which helpers are made.
-func helped(h *house, mw ...tools.Middleware) *house {
-	source := agents.New(agents.Config{Runner: crew{h}, Profiles: func() []agents.Profile { return []agents.Profile{researcher} }})
+// helped gives h the tools by which subagents are made.
+func withSubagents(h *house, mw ...tools.Middleware) *house {
+	source := agents.New(agents.Config{Runner: poolRunner{h}, Profiles: func() []agents.Profile { return []agents.Profile{researcher} }})
 	set := h.set
 	h.set = func(s *agent.Settings) {
 		s.Rounds = 10
@@ -52,13 +52,13 @@ func helped(h *house, mw ...tools.Middleware) *house {
 	return h
 }
 
-// byTask answers helpers by what their task says, and the others by main.
-func byTask(main, helper func(r llm.Request) llm.Message) func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+// byTask answers subagents by what their task says, and the others by main.
+func byTask(main, subagent func(r llm.Request) llm.Message) func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
 	return func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		if !strings.HasPrefix(r.System, "be kind to ") {
 			return main(r), nil
 		}
-		answer := helper(r)
+		answer := subagent(r)
 		after, slow := strings.CutPrefix(answer.Text, "slowly ")
 		if answer.Text = after; slow {
 			select {
@@ -93,7 +93,7 @@ func TestSpawn(t *testing.T) {
 		time.Sleep(time.Minute)
 		return words("42")
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		synctest.Wait()
 		h.mu.Lock()
@@ -114,7 +114,7 @@ func TestSpawn(t *testing.T) {
 		}
 		h.say("3", "/agents")
 		h.want("No background tasks are running.")
-		if c := h.children(); len(c) != 1 || c[0].ID != id || c[0].State != tools.SubagentAnswered || c[0].Report || c[0].Parent != "test:1" {
+		if c := h.subagents(); len(c) != 1 || c[0].ID != id || c[0].State != tools.SubagentAnswered || c[0].Report || c[0].Parent != "test:1" {
 			t.Errorf("kept %+v", c)
 		}
 	})
@@ -127,7 +127,7 @@ func names(r llm.Request) (all []string) {
 	return all
 }
 
-func (h *house) children() []tools.Subagent {
+func (h *house) subagents() []tools.Subagent {
 	h.t.Helper()
 	all, err := h.pool.Subagents().List(h.t.Context(), "")
 	if err != nil {
@@ -137,7 +137,7 @@ func (h *house) children() []tools.Subagent {
 	return all
 }
 
-// D-092: that a helper failed is reported too.
+// D-092: that a subagent failed is reported too.
 func TestSpawnFails(t *testing.T) {
 	var report string
 	h := &house{tools: []tools.Tool{tool("exec", func(context.Context) (string, error) { return "ok", nil }), tool("glob", func(context.Context) (string, error) { return "", errors.New("no") })}}
@@ -157,7 +157,7 @@ func TestSpawnFails(t *testing.T) {
 		}
 		return llm.Message{}, &llm.Error{Kind: llm.Auth, Status: 401, Err: errors.New("bad key")}
 	}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		h.want("begun", "sorry")
 		if want := "[Subagent 'it' failed]\n\nTask: t\n\nResult: LLM API error: model refused the key (401): bad key\n\n"; !strings.Contains(report, want) {
@@ -166,7 +166,7 @@ func TestSpawnFails(t *testing.T) {
 	})
 }
 
-// multi asks for n helpers, the ith with the instruction "do i".
+// multi asks for n subagents, the ith with the instruction "do i".
 func multi(n int) llm.Message {
 	var tasks []string
 	for i := range n {
@@ -189,7 +189,7 @@ func TestMultiAgent(t *testing.T) {
 			return multi(5), nil
 		}
 		if strings.Count(spoken(r, 99), "user do ") != 1 { // A-063
-			t.Errorf("a helper is told %q, %q", r.System, spoken(r, 99))
+			t.Errorf("a subagent is told %q, %q", r.System, spoken(r, 99))
 		}
 		mu.Lock()
 		busy++
@@ -216,7 +216,7 @@ func TestMultiAgent(t *testing.T) {
 		}
 		return words("four"), nil
 	}
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		began := time.Now()
 		h.say("1", "go")
 		time.Sleep(2 * time.Minute)
@@ -252,7 +252,7 @@ func TestMultiAgent(t *testing.T) {
 }
 
 // TestNewTask is C-031 and C-033: the parent waits, and what the person says
-// meanwhile is said to the helper; afterwards it is the parent's again.
+// meanwhile is said to the subagent; afterwards it is the parent's again.
 func TestNewTask(t *testing.T) {
 	h := &house{tools: []tools.Tool{tool("look", func(context.Context) (string, error) { time.Sleep(time.Minute); return "seen", nil })}}
 	h.model = byTask(func(r llm.Request) llm.Message {
@@ -270,16 +270,16 @@ func TestNewTask(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		return words("child: " + spoken(r, 2))
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		time.Sleep(30 * time.Second)
 		h.say("2", "in the red box")
 		h.say("3", "/status")
 		h.want("I am waiting for background tasks, for 30 seconds now.\nA background task is running: /agents\nModel: main\nUp for 30 seconds. Answers under way, in all conversations: 2; messages not answered yet: 3.")
 		time.Sleep(31 * time.Second)
-		h.say("4", "or in the blue one") // as the helper gives its last answer
+		h.say("4", "or in the blue one") // as the subagent gives its last answer
 		time.Sleep(time.Minute)
-		id := h.children()[0].ID
+		id := h.subagents()[0].ID
 		synctest.Wait()
 		h.mu.Lock()
 		got := strings.Join(h.sent, "\n")
@@ -292,14 +292,14 @@ func TestNewTask(t *testing.T) {
 			t.Errorf("%d messages are left", n)
 		}
 		if r := h.asks[1]; !strings.Contains(r.System, "Be curious.") || strings.Contains(r.System, "find it") {
-			t.Errorf("the helper is told %q", r.System)
+			t.Errorf("the subagent is told %q", r.System)
 		}
 	})
 }
 
-// D-092: helpers wait for no place that their parents hold, and in a full house
+// D-092: subagents wait for no place that their parents hold, and in a full house
 // a parent answers before those that it does not wait for.
-func TestHelpersHaveRoom(t *testing.T) {
+func TestSubagentsHaveRoom(t *testing.T) {
 	h := &house{conf: func(c *agent.Config) { c.Turns = 1 }}
 	h.model = byTask(func(r llm.Request) llm.Message {
 		switch last := lastOf(r); {
@@ -315,7 +315,7 @@ func TestHelpersHaveRoom(t *testing.T) {
 		}
 		return words("slowly x")
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		time.Sleep(6 * time.Minute)
 		h.want("done")
@@ -324,9 +324,9 @@ func TestHelpersHaveRoom(t *testing.T) {
 	})
 }
 
-// TestRestartOfHelpers: a parent that waits, and helpers of every kind, go on
+// TestRestartOfSubagents: a parent that waits, and subagents of every kind, go on
 // after a restart, and nothing is done or said twice.
-func TestRestartOfHelpers(t *testing.T) {
+func TestRestartOfSubagents(t *testing.T) {
 	for _, name := range []string{"spawn", "multi_agent", "new_task"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -352,7 +352,7 @@ func TestRestartOfHelpers(t *testing.T) {
 						}
 						return words("slowly found")
 					})
-					helped(h).start()
+					withSubagents(h).start()
 					return h
 				}
 				h := start()
@@ -365,7 +365,7 @@ func TestRestartOfHelpers(t *testing.T) {
 				}
 				time.Sleep(3 * time.Hour)
 				h.stop()
-				id := h.children()[0].ID
+				id := h.subagents()[0].ID
 				want := map[string]string{
 					"spawn":       "re:test//1/1: result Subagent [t] started (id: " + id + "). I'll notify you when it completes.; re:test/agent/1/report/" + id + ": reported",
 					"multi_agent": `re:test//1/1: result {"success":true,"results":[{"task_name":"a","success":true,"response":"found"},{"task_name":"b","success":true,"response":"found"}],"total":2}`,
@@ -377,7 +377,7 @@ func TestRestartOfHelpers(t *testing.T) {
 						got = append(got, key+": "+said[key])
 					}
 				}
-				if strings.Join(got, "; ") != want || len(said) != len(got) || int(ran.Load()) != len(h.children()) {
+				if strings.Join(got, "; ") != want || len(said) != len(got) || int(ran.Load()) != len(h.subagents()) {
 					t.Errorf("said %q, ran %d\nwant %q", said, ran.Load(), want)
 				}
 			})
@@ -385,8 +385,8 @@ func TestRestartOfHelpers(t *testing.T) {
 	}
 }
 
-// C-033, D-093: /stop ends the turn and all its helpers, and says how many.
-func TestStopHelpers(t *testing.T) {
+// C-033, D-093: /stop ends the turn and all its subagents, and says how many.
+func TestStopSubagents(t *testing.T) {
 	h := &house{conf: func(c *agent.Config) { c.Turns = 3 }} // two of them wait for a place
 	h.model = byTask(func(r llm.Request) llm.Message {
 		switch last := lastOf(r); {
@@ -404,7 +404,7 @@ func TestStopHelpers(t *testing.T) {
 		}
 		return words("slowly never")
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		for i, c := range []struct{ say, want string }{{"multi", "(Stopped, with 3 background tasks.)"}, {"deep", "(Stopped, with 2 background tasks.)"}, {"nothing", ""}, {"spawn", "Stopped 2 background tasks."}} {
 			h.say(fmt.Sprint(i), c.say)
 			time.Sleep(10 * time.Second)
@@ -422,7 +422,7 @@ func TestStopHelpers(t *testing.T) {
 				t.Errorf("%s: %d messages are left", c.say, n)
 			}
 		}
-		for _, c := range h.children() {
+		for _, c := range h.subagents() {
 			if c.State != tools.SubagentStopped {
 				t.Errorf("%s is %s", c.Label, c.State)
 			}
@@ -440,8 +440,8 @@ func TestStopHelpers(t *testing.T) {
 	})
 }
 
-// C-030, C-033: what a person says goes to the helper that is waited for last,
-// and attempt_completion ends a helper with its result.
+// C-030, C-033: what a person says goes to the subagent that is waited for last,
+// and attempt_completion ends a subagent with its result.
 func TestDeepTask(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(30 * time.Second)}}
 	give := func(input string) llm.Message {
@@ -468,7 +468,7 @@ func TestDeepTask(t *testing.T) {
 		}
 		return calls(with("a", "attempt_completion", fmt.Sprintf(`{"result":%q}`, spoken(r, 1))))
 	})
-	play(t, helped(h), func(h *house) {
+	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
 		time.Sleep(time.Second)
 		h.say("2", "look behind you")
@@ -477,13 +477,13 @@ func TestDeepTask(t *testing.T) {
 		synctest.Wait()
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		kids := h.children() // which began at the same instant
-		slices.SortFunc(kids, func(a, b tools.Subagent) int { return a.Depth - b.Depth })
+		all := h.subagents() // which began at the same instant
+		slices.SortFunc(all, func(a, b tools.Subagent) int { return a.Depth - b.Depth })
 		if len(h.sent) != 2 || strings.Count(h.sent[0], "waiting for background tasks") != 2 || !strings.Contains(h.sent[1], "user look behind you") || strings.Count(h.sent[1], "heard of") != 2 {
 			t.Errorf("sent %q", h.sent)
 		}
-		if len(kids) != 3 || kids[2].Depth != 3 || kids[2].Result != "user look behind you" || kids[2].Parent != chat.SessionID("agent:"+kids[1].ID) {
-			t.Errorf("kept %+v", kids)
+		if len(all) != 3 || all[2].Depth != 3 || all[2].Result != "user look behind you" || all[2].Parent != chat.SessionID("agent:"+all[1].ID) {
+			t.Errorf("kept %+v", all)
 		}
 	})
 }

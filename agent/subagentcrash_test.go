@@ -20,8 +20,8 @@ import (
 	"parley/tools"
 )
 
-// A brood is what a conversation with helpers comes to, over as many deaths as there are.
-type brood struct {
+// A subagentLife is what a conversation with subagents comes to, over as many deaths as there are.
+type subagentLife struct {
 	life
 	mu   sync.Mutex
 	paid map[string]int // by who paid
@@ -29,7 +29,7 @@ type brood struct {
 
 // run plays it on a store that dies after so many operations, and returns where
 // that was, or "".
-func (b *brood) run(life int) string {
+func (b *subagentLife) run(life int) string {
 	m := newMortal(b.t, b.dir, life)
 	h := &house{t: b.t, store: m, conf: func(c *agent.Config) {
 		c.Send = func(ctx context.Context, r chat.Reply) error {
@@ -61,7 +61,7 @@ func (b *brood) run(life int) string {
 		}
 		return words("result")
 	})
-	helped(h).start()
+	withSubagents(h).start()
 	for i, text := range []string{"spawn", "multi", "task"} {
 		m := message(fmt.Sprint(i), text)
 		m.At.Chat = m.ID
@@ -78,9 +78,9 @@ func (b *brood) run(life int) string {
 	return where
 }
 
-// check reads what it came to: each helper's work was done once, or is known to
+// check reads what it came to: each subagent's work was done once, or is known to
 // be interrupted; the report came once, and the tools that wait got their result once.
-func (b *brood) check(t *testing.T) {
+func (b *subagentLife) check(t *testing.T) {
 	db, err := bolt.Open(t.Context(), bolt.Config{Dir: b.dir})
 	if err != nil {
 		t.Fatal(err)
@@ -116,25 +116,25 @@ func (b *brood) check(t *testing.T) {
 		}
 	}
 	if children != 4 || len(b.paid) > 4 {
-		t.Errorf("%d helpers, who paid %v", children, b.paid)
+		t.Errorf("%d subagents, who paid %v", children, b.paid)
 	}
 }
 
-func newBrood(t *testing.T) *brood {
-	return &brood{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}, paid: map[string]int{}}
+func newSubagentLife(t *testing.T) *subagentLife {
+	return &subagentLife{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}, paid: map[string]int{}}
 }
 
-// P5 to P8, C-033: TestCrashOfHelpers kills the process before and after each
-// operation of the store that a conversation with helpers of every kind makes,
+// P5 to P8, C-033: TestCrashOfSubagents kills the process before and after each
+// operation of the store that a conversation with subagents of every kind makes,
 // one in every so many of them each time it is run: with 1 it takes a minute.
-func TestCrashOfHelpers(t *testing.T) {
+func TestCrashOfSubagents(t *testing.T) {
 	const every = 12
 	var over atomic.Int64
 	over.Store(1 << 40)
 	for n := rand.IntN(every); int64(n) < over.Load(); n += every {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBrood(t)
+				b := newSubagentLife(t)
 				where := b.run(n)
 				if where == "" {
 					over.Store(int64(n))
@@ -149,14 +149,14 @@ func TestCrashOfHelpers(t *testing.T) {
 	}
 }
 
-// TestCrashOfHelpersTwice kills it at two random operations.
-func TestCrashOfHelpersTwice(t *testing.T) {
+// TestCrashOfSubagentsTwice kills it at two random operations.
+func TestCrashOfSubagentsTwice(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano())))
 	for range 8 {
 		first, second := rnd.IntN(250), rnd.IntN(250)
 		t.Run(fmt.Sprint(first, "+", second), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBrood(t)
+				b := newSubagentLife(t)
 				one, two := b.run(first), b.run(second)
 				b.run(1 << 40)
 				if b.check(t); t.Failed() {
