@@ -49,6 +49,12 @@ func ForGood(format string, args ...any) error {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// IsPermanent reports whether err is an [*Error] that another try cannot help.
+func IsPermanent(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Permanent
+}
+
 // MayBeSent reports whether a message may have been sent although sending it
 // returned err, as when the connection broke before the answer came.
 func MayBeSent(err error) bool {

@@ -102,11 +102,11 @@ func (d *delivery) clear(ctx context.Context) error {
 		}
 		old := d.Old[0].Receipt
 		err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Delete(ctx, d.reply.To, old) })
-		if permanent(err) {
+		if IsPermanent(err) {
 			parts, _ := d.line.parts(chat.Reply{To: d.reply.To, Group: d.reply.Group, Text: "⬇", Steps: d.reply.Steps})
 			err = attempt(ctx, func(ctx context.Context) error { return d.line.editor.Edit(ctx, old, parts[0]) })
 		}
-		if err != nil && !permanent(err) {
+		if err != nil && !IsPermanent(err) {
 			return err
 		}
 	}
@@ -163,7 +163,7 @@ func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
 	switch {
 	case err == nil:
 		old.Says = digest(part)
-	case permanent(err) && !d.live: // somebody deleted it
+	case IsPermanent(err) && !d.live: // somebody deleted it
 		return d.send(ctx, i, part)
 	}
 	return err
@@ -301,7 +301,7 @@ func (d *delivery) resume(ctx context.Context, parts []chat.Reply) (err error) {
 // remove takes a message back, which only a live view may have shown.
 func (d *delivery) remove(ctx context.Context, rc Receipt) error {
 	err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Delete(ctx, d.reply.To, rc) })
-	if permanent(err) {
+	if IsPermanent(err) {
 		return nil
 	}
 	return err

@@ -185,7 +185,7 @@ func (l *line) show(ctx context.Context, c Reactor, s spot, all map[spot]*marked
 	if err != nil {
 		l.log.Debug("message not marked", "chat", s.at.Session(), "err", err, panics.Stack(err))
 	}
-	if e.want == Done || permanent(err) { // as in a chat that takes no marks
+	if e.want == Done || IsPermanent(err) { // as in a chat that takes no marks
 		delete(all, s)
 	}
 	return max(asked(err), time.Second/reactions)

@@ -25,22 +25,9 @@ import (
 type Config struct {
 	Store    store.Store
 	Log      *slog.Logger
-	Commands []Command       // for the menus of the channels
-	Texts    *texts.Channels // what people are told; nil: in English
-
-	Files *workspace.Workspace // for what people send; nil takes no file in
-	// Transcribe returns what is said in audio, whose name ends as its format
-	// asks; nil if that is not configured.
-	Transcribe func(ctx context.Context, name string, audio io.Reader) (string, error)
-
-	// TakeBytes counts bytes of files that a person sends, or returns why no more
-	// are taken, a [*chat.Refusal]; nil: there is no limit.
-	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
-	// MaxStored returns how many bytes of files a person may have in the workspace,
-	// but for owners; nil, 0 and less are no limit.
-	MaxStored func() int64
-	// Room returns store.ErrFull when there is no room on the disk for files; nil: there always is.
-	Room func() error
+	Commands []Command            // for the menus of the channels
+	Texts    *texts.Channels      // what people are told; nil: in English
+	Files    *workspace.Workspace // for answers that are too long for messages; nil: there is no limit
 
 	// Sent is told of each reply that left the outbox of a channel: how long it
 	// was there, how often it was tried, and why it was parked, if it was.
@@ -77,12 +64,6 @@ func NewHub(c Config) *Hub {
 	if c.Sent == nil {
 		c.Sent = func(string, chat.Reply, time.Duration, int, error) {}
 	}
-	if c.TakeBytes == nil {
-		c.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
-	}
-	if c.Room == nil {
-		c.Room = func() error { return nil }
-	}
 	if c.Fate == nil {
 		c.Fate = func(context.Context, chat.Reply, int, string) error { return nil }
 	}
@@ -114,6 +95,15 @@ func (h *Hub) Add(name string, c Channel) {
 	if _, ok := c.(Reactor); ok {
 		h.lines[name].marks = make(chan marking, maxMarks)
 	}
+}
+
+// Channel returns the channel of that name, or nil.
+func (h *Hub) Channel(name string) Channel {
+	l := h.lines[name]
+	if l == nil {
+		return nil
+	}
+	return l.Channel
 }
 
 // Access returns what decides who may talk. At first that is nobody.
@@ -174,7 +164,7 @@ func (h *Hub) push(ctx context.Context, r chat.Reply, tries int) error {
 	out := letter{Reply: r, Pushed: time.Now(), Tries: tries}
 	if l.sequence != nil {
 		p, err := l.sequence.tracer.Position(ctx, r)
-		if err != nil && !permanent(err) { // else it is parked when it is sent
+		if err != nil && !IsPermanent(err) { // else it is parked when it is sent
 			return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 		}
 		out.After = p

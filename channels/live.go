@@ -270,5 +270,5 @@ func (v *view) slower(err error, d time.Duration) time.Duration {
 // been sent although sending it failed, unless the network asked for patience.
 func hopeless(err error) bool {
 	var u unclear
-	return permanent(err) || errors.As(err, &u) && asked(err) == 0
+	return IsPermanent(err) || errors.As(err, &u) && asked(err) == 0
 }

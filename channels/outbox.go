@@ -143,7 +143,7 @@ func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
 	for {
 		recovered := l.recovery.next()
 		err := d.finish(ctx)
-		if err == nil || ctx.Err() != nil || permanent(err) {
+		if err == nil || ctx.Err() != nil || IsPermanent(err) {
 			return p.tries + 1, err
 		}
 		wait := p.Next(err)

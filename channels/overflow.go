@@ -94,7 +94,7 @@ func (d *delivery) putOverflow(ctx context.Context, i int, part chat.Reply) erro
 		return fmt.Errorf("keep the whole answer: %w", err)
 	}
 	err := d.putPart(ctx, i, part)
-	if permanent(err) {
+	if IsPermanent(err) {
 		d.line.log.Warn("the network takes no file for the rest of an answer", "chat", d.reply.To.Session(), "path", part.Files[0].Path, "err", err)
 		err = d.putPart(ctx, i, kept)
 	}

@@ -104,10 +104,10 @@ func (l *line) offer(ctx context.Context, c CommandMenu) {
 	p := patience()
 	for {
 		err := panics.Try(func() error { return c.SetCommands(ctx, l.hub.cfg.Commands) })
-		if permanent(err) {
+		if IsPermanent(err) {
 			l.log.Warn("command menu not set", "err", err)
 		}
-		if err == nil || permanent(err) || !Sleep(ctx, p.Next(err)) {
+		if err == nil || IsPermanent(err) || !Sleep(ctx, p.Next(err)) {
 			return
 		}
 	}

@@ -31,11 +31,6 @@ func asked(err error) time.Duration {
 	return 0
 }
 
-func permanent(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Permanent
-}
-
 // attempt does f within attemptTime.
 func attempt(ctx context.Context, f func(context.Context) error) error {
 	return within(ctx, attemptTime, f)

@@ -23,11 +23,11 @@ import (
 
 // Config is what a Channel needs.
 type Config struct {
-	Name   string          // of the channel in config.json
-	Store  store.Store     // for requests, answers and conversations
-	Save   channels.Save   // stores an upload in the workspace
-	Dir    string          // for images of requests being read; "": the system's temporary folder
-	Budget *network.Budget // of request bytes in memory; nil: fit for a small machine
+	Name   string           // of the channel in config.json
+	Store  store.Store      // for requests, answers and conversations
+	Save   network.SaveFile // stores an upload in the workspace
+	Dir    string           // for images of requests being read; "": the system's temporary folder
+	Budget *network.Budget  // of request bytes in memory; nil: fit for a small machine
 
 	// Bodies limits the bytes of requests being read, images on disk included; nil:
 	// as above.

@@ -6,12 +6,14 @@ package network
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"regexp"
 
 	"parley/channels"
+	"parley/chat"
 	"parley/store"
 	"parley/texts"
 )
@@ -37,6 +39,10 @@ type Host struct {
 	Texts *texts.Channels                     // what people are told
 	Log   *slog.Logger
 }
+
+// SaveFile puts a file that somebody uploads into their inbox in the workspace. The
+// error is workspace.ErrTooBig for a file that is too big.
+type SaveFile func(ctx context.Context, at chat.Address, from chat.Sender, name string, r io.Reader) (chat.File, error)
 
 // NewHost returns the Host of that name with what is kept in s. It speaks English,
 // logs nothing, and has no files.

@@ -30,7 +30,7 @@ type Config struct {
 	Name    string // of the channel in config.json
 	Store   store.Store
 	Open    func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
-	Save    channels.Save                       // stores an upload in the workspace's inbox
+	Save    network.SaveFile                    // stores an upload in the workspace's inbox
 	MaxFile int64                               // bytes of an upload; 0: 20 MiB
 	// TakeBytes charges bytes to a person, or returns a [*chat.Refusal]; nil: no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error

@@ -18,6 +18,7 @@ import (
 	"parley/backup"
 	"parley/channels"
 	"parley/channels/api"
+	"parley/channels/attachments"
 	"parley/channels/console"
 	webchat "parley/channels/web"
 	"parley/chat"
@@ -72,13 +73,14 @@ type gateway struct {
 	full          atomic.Bool // the last message did not fit on the disk (P19)
 
 	// What receives, answers and wakes.
-	hub       *channels.Hub
-	browser   *webchat.Channel // nil if it is off
-	api       *api.Channel
-	pool      *agent.Pool
-	knowledge knowledge
-	scheduler *scheduler.Scheduler
-	jobs      *jobs.Manager
+	hub         *channels.Hub
+	attachments *attachments.Inbox
+	browser     *webchat.Channel // nil if it is off
+	api         *api.Channel
+	pool        *agent.Pool
+	knowledge   knowledge
+	scheduler   *scheduler.Scheduler
+	jobs        *jobs.Manager
 
 	// Tools.
 	kit       atomic.Pointer[kitMaker]  // as the pool has it
@@ -220,18 +222,25 @@ func (g *gateway) openFileTools() error {
 
 func (g *gateway) openHub() {
 	g.hub = channels.NewHub(channels.Config{
-		Store:      g.store,
+		Store:    g.store,
+		Log:      g.Log,
+		Texts:    &g.texts.Channels,
+		Commands: g.menu(),
+		Files:    g.files,
+		Sent:     g.observer.Sent,
+		Fate:     jobHostOf(g).noteDelivery,
+		Audit:    g.auditLog.Add,
+	})
+	g.attachments = attachments.New(attachments.Config{
+		Files:      g.files,
 		Log:        g.Log,
 		Texts:      &g.texts.Channels,
-		Commands:   g.menu(),
-		Files:      g.files,
+		Channel:    g.hub.Channel,
+		RoleOf:     g.hub.Access().RoleOf,
 		Transcribe: transcriber(g.Config),
-		Sent:       g.observer.Sent,
-		Fate:       jobHostOf(g).noteDelivery,
-		Audit:      g.auditLog.Add,
 		TakeBytes:  g.takeBytes,
 		MaxStored:  g.maxStored,
-		Room:       g.space.Check,
+		CheckSpace: g.space.Check,
 	})
 }
 
@@ -242,7 +251,7 @@ func (g *gateway) openPool() {
 		Texts:      &g.texts.Agent,
 		Send:       g.hub.Send,
 		Live:       g.hub.Live,
-		Fetch:      g.hub.Fetch,
+		Fetch:      g.attachments.Fetch,
 		Begun:      g.observer.Begun,
 		Log:        g.Log,
 		Zone:       g.Config.Zone(),

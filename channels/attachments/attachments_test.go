@@ -1,67 +1,92 @@
-package channels_test
+package attachments_test
 
 import (
 	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode"
 
 	"parley/channels"
+	"parley/channels/attachments"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/texts"
 	"parley/workspace"
 )
 
 const zip = "PK\x03\x04 and so on"
 
-// A post is a Hub whose channel "net" brings files, and its workspace.
+// A post is an Inbox that takes in files from the channel "net".
 type post struct {
-	*channels.Hub
+	inbox *attachments.Inbox
+	cfg   attachments.Config
 	t     *testing.T
-	m     *machine
+	fake  channeltest.Fake
 	files *workspace.Workspace
 	body  func(ref string) (io.ReadCloser, error) // instead of the fake's
 }
 
 // brings is the channel of a post.
-type brings struct{ *post }
+type brings struct{ p *post }
 
 func (brings) Run(context.Context, chat.Deliver) error                           { return nil }
 func (brings) Send(context.Context, chat.Reply) (rc channels.Receipt, err error) { return "", nil }
 
-func (p brings) Fetch(ctx context.Context, m chat.Message, f chat.File) (io.ReadCloser, error) {
-	if p.body != nil {
-		return p.body(f.Ref)
+func (b brings) Fetch(ctx context.Context, m chat.Message, f chat.File) (io.ReadCloser, error) {
+	if b.p.body != nil {
+		return b.p.body(f.Ref)
 	}
-	return p.m.fake.As(channeltest.All).(channels.Fetcher).Fetch(ctx, m, f)
+	return b.p.fake.As(channeltest.All).(channels.Fetcher).Fetch(ctx, m, f)
 }
 
-// post makes a post.
-func (m *machine) post(t *testing.T) *post {
-	files, err := workspace.Open(filepath.Join(t.TempDir(), "work"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { files.Close() })
-	m.fake.Files = map[string][]byte{}
-	m.cfg.Store, m.cfg.Log, m.cfg.Files = m.disk(), discard, files
-	p := &post{Hub: channels.NewHub(m.cfg), t: t, m: m, files: files}
-	p.Add("net", brings{p})
-	return p
+// in runs f with a post, where time is free of charge.
+func in(t *testing.T, f func(t *testing.T, p *post)) {
+	synctest.Test(t, func(t *testing.T) {
+		files, err := workspace.Open(filepath.Join(t.TempDir(), "work"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { files.Close() })
+		p := &post{t: t, files: files}
+		p.fake.Files = map[string][]byte{}
+		p.cfg = config(files)
+		p.cfg.Channel = func(name string) channels.Channel {
+			if name != "net" {
+				return nil
+			}
+			return brings{p}
+		}
+		p.inbox = attachments.New(p.cfg)
+		f(t, p)
+	})
 }
 
-// bring has a message with one file.
+func config(files *workspace.Workspace) attachments.Config {
+	return attachments.Config{
+		Files:      files,
+		Log:        slog.New(slog.DiscardHandler),
+		Texts:      &texts.English().Channels,
+		RoleOf:     func(context.Context, chat.Message) (chat.Role, error) { return chat.User, nil },
+		TakeBytes:  func(context.Context, chat.Person, int64) error { return nil },
+		CheckSpace: func() error { return nil },
+	}
+}
+
+var room = chat.Address{Channel: "net", Chat: "1"}
+
 func (p *post) bring(f chat.File, data string) chat.Message {
 	f.Ref = "ref"
-	p.m.fake.Files[f.Ref] = []byte(data)
+	p.fake.Files[f.Ref] = []byte(data)
 	return chat.Message{ID: "7", At: room, Text: "look", Files: []chat.File{f}, Time: time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC)}
 }
 
@@ -82,16 +107,15 @@ func (p *post) all() (names []string) {
 
 // The same message has the same files, which are what they hold.
 func TestFetch(t *testing.T) {
-	in(t, func(t *testing.T, m *machine) {
-		p := m.post(t)
+	in(t, func(t *testing.T, p *post) {
 		msg := p.bring(chat.File{Name: "notes.txt", Size: 5}, "hello")
 		msg.Files = append(msg.Files, msg.Files[0], chat.File{Name: "notes.txt", Path: "seen"})
 		if err := p.files.Names().WriteFile("seen", []byte("there already")); err != nil {
 			t.Fatal(err)
 		}
 		before := slices.Clone(msg.Files)
-		got := p.Fetch(t.Context(), msg)
-		again := p.Fetch(t.Context(), msg)
+		got := p.inbox.Fetch(t.Context(), msg)
+		again := p.inbox.Fetch(t.Context(), msg)
 		if !slices.Equal(got.Files, again.Files) || !slices.Equal(msg.Files, before) {
 			t.Errorf("%+v, then %+v, of %+v", got.Files, again.Files, msg.Files)
 		}
@@ -105,7 +129,7 @@ func TestFetch(t *testing.T) {
 				t.Errorf("file %d: %+v: %q, %v", i, f, data, err)
 			}
 		}
-		if plain := p.Fetch(t.Context(), by("2", "hi")); plain.Text != "hi" || plain.Files != nil {
+		if plain := p.inbox.Fetch(t.Context(), (chat.Message{ID: "8", At: room, Text: "hi"})); plain.Text != "hi" || plain.Files != nil {
 			t.Errorf("%+v", plain)
 		}
 	})
@@ -135,9 +159,8 @@ func TestRS18Names(t *testing.T) {
 		"a." + strings.Repeat("x", 5000):    "a." + strings.Repeat("x", 78),
 		strings.Repeat("../", 1000) + "end": "end",
 	} {
-		in(t, func(t *testing.T, m *machine) {
-			p := m.post(t)
-			got := p.Fetch(t.Context(), p.bring(chat.File{Name: name, Type: "application/x-thing"}, "\x00\x01"))
+		in(t, func(t *testing.T, p *post) {
+			got := p.inbox.Fetch(t.Context(), p.bring(chat.File{Name: name, Type: "application/x-thing"}, "\x00\x01"))
 			path := got.Files[0].Path
 			if all := p.all(); len(all) != 1 || all[0] != path || len(filepath.Base(path)) > 100 {
 				t.Errorf("%.40q: path %q, in the workspace %q", name, path, all)
@@ -170,9 +193,8 @@ func TestFetchType(t *testing.T) {
 		{"a", "image/svg+xml", "<?xml version='1.0'?><svg/>", "text/xml"},
 		{"a", "nonsense;;;\x00", "\x00\x01", "application/octet-stream"},
 	} {
-		in(t, func(t *testing.T, m *machine) {
-			p := m.post(t)
-			got := p.Fetch(t.Context(), p.bring(chat.File{Name: c.name, Type: c.claim}, c.data))
+		in(t, func(t *testing.T, p *post) {
+			got := p.inbox.Fetch(t.Context(), p.bring(chat.File{Name: c.name, Type: c.claim}, c.data))
 			if f := got.Files[0]; f.Type != c.want || f.Path == "" {
 				t.Errorf("%s, said to be %q, is %q, want %q (%q)", c.name, c.claim, f.Type, c.want, got.Notice)
 			}
@@ -207,8 +229,7 @@ func TestFetchTrouble(t *testing.T) {
 		{"panics", chat.File{Name: "a.zip"}, func(string) (io.ReadCloser, error) { panic("bug") }, "I could not take in a.zip.", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in(t, func(t *testing.T, m *machine) {
-				p := m.post(t)
+			in(t, func(t *testing.T, p *post) {
 				msg := p.bring(c.file, "hello")
 				good := msg.Files[0]
 				good.Path, good.Size = "good.txt", 0
@@ -218,7 +239,7 @@ func TestFetchTrouble(t *testing.T) {
 				msg.Files, msg.Notice, msg.Media = append(msg.Files, good), "Be patient.", "document"
 				p.body = c.body
 				start := time.Now()
-				got := p.Fetch(t.Context(), msg)
+				got := p.inbox.Fetch(t.Context(), msg)
 				if took := time.Since(start); took > c.most {
 					t.Errorf("took %v", took)
 				}
@@ -252,8 +273,7 @@ func (broke) Read([]byte) (int, error) { return 0, errors.New("connection reset"
 
 // P10: what fails for a while is tried again, from its beginning.
 func TestP10FetchAgain(t *testing.T) {
-	in(t, func(t *testing.T, m *machine) {
-		p := m.post(t)
+	in(t, func(t *testing.T, p *post) {
 		tries := 0
 		p.body = func(string) (io.ReadCloser, error) {
 			switch tries++; tries {
@@ -266,7 +286,7 @@ func TestP10FetchAgain(t *testing.T) {
 			}
 			return io.NopCloser(strings.NewReader("hello")), nil
 		}
-		got := p.Fetch(t.Context(), p.bring(chat.File{Name: "a.txt"}, ""))
+		got := p.inbox.Fetch(t.Context(), p.bring(chat.File{Name: "a.txt"}, ""))
 		data, err := p.files.Names().ReadFile(got.Files[0].Path)
 		if err != nil || string(data) != "hello" || tries != 4 || len(p.all()) != 1 {
 			t.Errorf("%q, %v after %d tries: %q", data, err, tries, p.all())
@@ -276,13 +296,12 @@ func TestP10FetchAgain(t *testing.T) {
 
 // What is big does not pass through memory.
 func TestFetchStreams(t *testing.T) {
-	in(t, func(t *testing.T, m *machine) {
-		p := m.post(t)
+	in(t, func(t *testing.T, p *post) {
 		p.body = func(string) (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(&flood{}, 20<<20)), nil }
 		msg := p.bring(chat.File{Name: "big.bin"}, "")
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		got := p.Fetch(t.Context(), msg)
+		got := p.inbox.Fetch(t.Context(), msg)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 2<<20 || got.Files[0].Size != 20<<20 {
 			t.Errorf("%d bytes of memory for %+v", took, got.Files[0])
@@ -292,14 +311,13 @@ func TestFetchStreams(t *testing.T) {
 
 // When the turn is over, the message is as it was.
 func TestFetchEnds(t *testing.T) {
-	in(t, func(t *testing.T, m *machine) {
-		p := m.post(t)
+	in(t, func(t *testing.T, p *post) {
 		p.body = func(string) (io.ReadCloser, error) { return nil, errors.New("no route") }
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		msg := p.bring(chat.File{Name: "a.txt"}, "")
 		start := time.Now()
-		if got := p.Fetch(ctx, msg); got.Notice != "" || got.Media != "" || got.Files[0] != msg.Files[0] {
+		if got := p.inbox.Fetch(ctx, msg); got.Notice != "" || got.Media != "" || got.Files[0] != msg.Files[0] {
 			t.Errorf("%+v", got)
 		}
 		if took := time.Since(start); took != 10*time.Second {
@@ -331,12 +349,12 @@ func TestFetchVoice(t *testing.T) {
 		{"not configured", nil, "look", "voice 12 s, not listened to", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in(t, func(t *testing.T, m *machine) {
-				m.cfg.Transcribe = c.transcribe
-				p := m.post(t)
+			in(t, func(t *testing.T, p *post) {
+				p.cfg.Transcribe = c.transcribe
+				p.inbox = attachments.New(p.cfg)
 				msg := p.bring(chat.File{Type: "audio/ogg", Voice: true}, "OggS\x00")
 				msg.Media = "voice 12 s"
-				got := p.Fetch(t.Context(), msg)
+				got := p.inbox.Fetch(t.Context(), msg)
 				if got.Text != c.text || got.Media != c.media || strings.Contains(got.Notice, "write") != c.told {
 					t.Errorf("%+v", got)
 				}
@@ -351,19 +369,22 @@ func TestFetchVoice(t *testing.T) {
 	}
 }
 
-// A house without a workspace, or a channel without files, says so.
+// Without a workspace, and from a channel without files, nothing is taken in, and
+// the person is told.
 func TestFetchWithout(t *testing.T) {
-	in(t, func(t *testing.T, m *machine) {
-		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
-		h.Add("net", m.fake.As(0))
-		msg := by("2", "look")
-		msg.At, msg.Files = room, []chat.File{{Name: "a.txt", Ref: "r"}}
-		if got := h.Fetch(t.Context(), msg); got.Notice != "I could not take in a.txt." {
-			t.Errorf("%+v", got)
+	in(t, func(t *testing.T, p *post) {
+		homeless := p.cfg
+		homeless.Files = nil
+		fileless := p.cfg
+		fileless.Channel = func(string) channels.Channel { return p.fake.As(0) }
+		msg := chat.Message{ID: "8", At: room, Text: "look", Files: []chat.File{{Name: "a.txt", Ref: "r"}}}
+		for _, cfg := range []attachments.Config{homeless, fileless} {
+			if got := attachments.New(cfg).Fetch(t.Context(), msg); got.Notice != "I could not take in a.txt." {
+				t.Errorf("%+v", got)
+			}
 		}
-		p := m.post(t)
 		msg.At.Channel = "gone"
-		if got := p.Fetch(t.Context(), msg); got.Notice != "I could not take in a.txt." {
+		if got := p.inbox.Fetch(t.Context(), msg); got.Notice != "I could not take in a.txt." {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -371,13 +392,12 @@ func TestFetchWithout(t *testing.T) {
 
 // P19: a disk that takes nothing is not waited for.
 func TestP19Fetch(t *testing.T) {
-	in(t, func(t *testing.T, m *machine) {
-		p := m.post(t)
+	in(t, func(t *testing.T, p *post) {
 		if err := os.WriteFile(filepath.Join(p.files.Dir(), "inbox"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		got := p.Fetch(t.Context(), p.bring(chat.File{Name: "a.txt"}, "hello"))
+		got := p.inbox.Fetch(t.Context(), p.bring(chat.File{Name: "a.txt"}, "hello"))
 		if time.Since(start) > 0 || got.Notice != "I could not take in a.txt." {
 			t.Errorf("after %v: %+v", time.Since(start), got)
 		}
@@ -386,16 +406,15 @@ func TestP19Fetch(t *testing.T) {
 
 // What is uploaded is named and looked at as what is fetched.
 func TestSave(t *testing.T) {
-	in(t, func(t *testing.T, m *machine) {
-		p := m.post(t)
+	in(t, func(t *testing.T, p *post) {
 		at, who := chat.Address{Channel: "web", Chat: "anna"}, chat.Sender{ID: "anna"}
 		for range 2 {
-			f, err := p.Save(t.Context(), at, who, "../bomb.png", strings.NewReader(zip))
+			f, err := p.inbox.Save(t.Context(), at, who, "../bomb.png", strings.NewReader(zip))
 			if err != nil || f.Type != "application/zip" || f.Name != "../bomb.png" || f.Size != int64(len(zip)) || !strings.HasSuffix(f.Path, "-bomb.png") {
 				t.Errorf("%+v, %v", f, err)
 			}
 		}
-		if _, err := p.Save(t.Context(), at, who, "", &flood{}); !errors.Is(err, workspace.ErrTooBig) {
+		if _, err := p.inbox.Save(t.Context(), at, who, "", &flood{}); !errors.Is(err, workspace.ErrTooBig) {
 			t.Errorf("100 MB: %v", err)
 		}
 		if all := p.all(); len(all) != 2 || !strings.HasPrefix(all[0], chat.Whose(at, who, false).InboxFolder()+"/2000-01-01/") {
