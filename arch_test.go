@@ -39,14 +39,17 @@ var floors = map[string]string{
 // rooms lists what each inner room may import. The room above imports them, and
 // none of them imports it, so that each can be understood without it.
 var rooms = map[string]string{
-	"channels/admission": "chat store",
-	"agent/budget":       "chat llm store texts",
-	"agent/conversation": "chat llm memory panics store texts tools tools/untrusted workspace",
-	"agent/deadletter":   "chat store",
-	"agent/live":         "agent/conversation chat llm texts tools",
-	"agent/replay":       "agent/conversation chat llm store texts tools",
-	"agent/subagents":    "chat store tools",
-	"agent/summary":      "agent/budget agent/conversation chat llm memory tools",
+	"channels/admission":  "channels/safetext chat store",
+	"channels/commands":   "channels/admission channels/safetext chat store texts",
+	"channels/deadletter": "chat store",
+	"channels/safetext":   "chat",
+	"agent/budget":        "chat llm store texts",
+	"agent/conversation":  "chat llm memory panics store texts tools tools/untrusted workspace",
+	"agent/deadletter":    "chat store",
+	"agent/live":          "agent/conversation chat llm texts tools",
+	"agent/replay":        "agent/conversation chat llm store texts tools",
+	"agent/subagents":     "chat store tools",
+	"agent/summary":       "agent/budget agent/conversation chat llm memory tools",
 }
 
 // ground names the rooms that import the standard library only.
@@ -84,7 +87,7 @@ var homes = map[string]string{
 var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github.com/aymanbagabas/go-udiff"}
 
 // shared are folders that a room's drivers may import although they are not the room itself.
-var shared = map[string]string{"channels": "channels/markdown channels/network response", "tools": "scheduler/jobs"}
+var shared = map[string]string{"channels": "channels/markdown channels/network channels/safetext response", "tools": "scheduler/jobs"}
 
 type pkg struct {
 	ImportPath string

@@ -167,9 +167,8 @@ func TestPackageSizes(t *testing.T) {
 
 // largeTypes are types on which too much hangs still.
 var largeTypes = map[string]int{
-	"agent.Pool":   76,
-	"agent.turn":   73,
-	"channels.Hub": 50,
+	"agent.Pool": 76,
+	"agent.turn": 73,
 }
 
 // TestMethods checks that no type has more methods than a reader can hold in
@@ -199,7 +198,6 @@ func TestMethods(t *testing.T) {
 // wideFolders have lines, of code or comments, that are too long to read.
 var wideFolders = map[string]int{
 	"agent":             75,
-	"channels":          17,
 	"channels/markdown": 6,
 	"cmd/gateway":       48,
 	"memory":            3,
@@ -227,7 +225,6 @@ func TestColumns(t *testing.T) {
 // packedFolders have assignments that say several things at once.
 var packedFolders = map[string]int{
 	"agent":             19,
-	"channels":          3,
 	"channels/markdown": 1,
 	"cmd/gateway":       6,
 	"store/bolt":        1,
@@ -259,8 +256,6 @@ var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind",
 var dialectLeft = map[string]int{
 	"aside":   34,
 	"door":    9,
-	"errand":  13,
-	"lane":    34,
 	"parked":  69,
 	"patient": 2,
 }

@@ -41,7 +41,7 @@ func ask(t *testing.T, h *house, r chat.Reply) *asking {
 func askUntil(ctx context.Context, h *house, r chat.Reply) *asking {
 	a := &asking{done: make(chan struct{})}
 	go func() {
-		a.Choice, a.err = h.Ask(ctx, r)
+		a.Choice, a.err = h.Questions().Ask(ctx, r)
 		close(a.done)
 	}()
 	synctest.Wait()
@@ -322,11 +322,11 @@ func TestAskWithdraw(t *testing.T) {
 			admit(t, h)
 			a := ask(t, h, shall())
 			for range 2 {
-				if err := h.Withdraw(t.Context(), "q1"); err != nil {
+				if err := h.Questions().Withdraw(t.Context(), "q1"); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := h.Withdraw(t.Context(), "unknown"); err != nil {
+			if err := h.Questions().Withdraw(t.Context(), "unknown"); err != nil {
 				t.Error(err)
 			}
 			if !a.answered() || !errors.Is(a.err, channels.ErrWithdrawn) {
@@ -361,7 +361,7 @@ func TestAskWithdrawOnTheWay(t *testing.T) {
 		h := m.start(buttons)
 		admit(t, h)
 		ask(t, h, shall())
-		if err := h.Withdraw(t.Context(), "q1"); err != nil {
+		if err := h.Questions().Withdraw(t.Context(), "q1"); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
@@ -507,7 +507,7 @@ func TestAskForgets(t *testing.T) {
 		for _, bad := range []*chat.Question{nil, {ID: "", Choices: []string{"a"}}, {ID: "a:b", Choices: []string{"a"}}, {ID: "x"}} {
 			r := reply("x", "x")
 			r.Ask = bad
-			if _, err := h.Ask(t.Context(), r); err == nil {
+			if _, err := h.Questions().Ask(t.Context(), r); err == nil {
 				t.Errorf("asked %+v", bad)
 			}
 		}

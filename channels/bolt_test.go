@@ -53,7 +53,7 @@ func TestP9AskOnDisk(t *testing.T) {
 			}
 			cancel()
 		}()
-		if c, err := h.Ask(ctx, shall()); err == nil {
+		if c, err := h.Questions().Ask(ctx, shall()); err == nil {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -63,8 +63,8 @@ func TestP9AskOnDisk(t *testing.T) {
 		}
 	})
 	life(func(h *channels.Hub) {
-		c, err := h.Ask(t.Context(), shall())
-		parked, err2 := h.Parked(t.Context())
+		c, err := h.Questions().Ask(t.Context(), shall())
+		parked, err2 := h.DeadLetters().List(t.Context())
 		if err != nil || c.Index != 1 || c.By.ID != "2" || err2 != nil || len(parked) != 1 || parked[0].Reply.Text != "one" {
 			t.Errorf("%+v, %v; %+v, %v", c, err, parked, err2)
 		}

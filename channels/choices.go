@@ -1,96 +1,50 @@
 package channels
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"parley/channels/admission"
+	"parley/channels/safetext"
 	"parley/chat"
 	"parley/texts"
 )
 
-// asking is which of the parts of a reply asks its question: the last with text.
-func asking(parts []chat.Reply) int {
-	for i := len(parts) - 1; i > 0; i-- {
-		if parts[i].Text != "" {
-			return i
-		}
-	}
-	return 0
+// hasButtons reports whether the channel shows the choices of q as buttons.
+func (rr *renderer) hasButtons(q *chat.Question) bool {
+	asker, ok := rr.channel.(Asker)
+	return ok && len(q.Choices) <= asker.MaxChoices()
 }
 
-// buttons says whether the channel shows the choices of q as buttons.
-func (l *line) buttons(q *chat.Question) bool {
-	a, ok := l.Channel.(Asker)
-	return ok && len(q.Choices) <= a.MaxChoices()
-}
-
-// initial is which of choices alone begins with text, which is one letter, or -1.
-func initial(choices []string, text string) int {
-	begins := func(c string) bool {
-		c = strings.TrimLeftFunc(c, func(r rune) bool { return !unicode.IsLetter(r) })
-		_, size := utf8.DecodeRuneInString(c)
-		return size > 0 && strings.EqualFold(c[:size], text)
-	}
-	i := slices.IndexFunc(choices, begins)
-	if i >= 0 && slices.ContainsFunc(choices[i+1:], begins) {
-		return -1
-	}
-	return i
-}
-
-// initials lists the letters that each name one of choices, as "y, n or h", or
-// is "" if they do not.
-func initials(say texts.Question, choices []string) string {
-	var letters []string
-	for i, c := range choices {
-		letter := first(c)
-		if initial(choices, letter) != i {
-			return ""
-		}
-		letters = append(letters, letter)
-	}
-	last := len(letters) - 1
-	return say.Letters.With(strings.Join(letters[:last], ", "), letters[last])
-}
-
-// bare is text without what people write around a choice.
-func bare(text string) string {
-	text = strings.TrimSpace(text)
-	if cut := strings.TrimSpace(strings.TrimRight(text, ".!")); cut != "" {
-		return cut
-	}
-	return text
-}
-
-// worded is r with its choices in its text, for a channel that has no buttons for them.
-func (l *line) worded(r chat.Reply) chat.Reply {
-	if r.Ask == nil || l.buttons(r.Ask) {
+// withChoices returns r with its choices in its text, if the channel has no buttons
+// for them.
+func (rr *renderer) withChoices(r chat.Reply) chat.Reply {
+	if r.Ask == nil || rr.hasButtons(r.Ask) {
 		return r
 	}
 	q := r.Ask
-	if r.Ask = nil; len(q.Choices) == 0 {
+	r.Ask = nil
+	if len(q.Choices) == 0 {
 		return r
 	}
 	r.Text += "\n\n"
-	for i, c := range q.Choices {
-		r.Text += fmt.Sprintf("%d. %s\n", i+1, c)
+	for i, choice := range q.Choices {
+		r.Text += fmt.Sprintf("%d. %s\n", i+1, choice)
 	}
-	r.Text += "\n" + l.howToAnswer(q)
+	r.Text += "\n" + rr.howToAnswer(q)
 	return r
 }
 
-// howToAnswer tells how the choices of q, which are numbered, can be answered:
-// by letters if it is about yes or no.
-func (l *line) howToAnswer(q *chat.Question) string {
-	say, letters := l.hub.cfg.Texts.Question, ""
-	if initial(q.Choices, first(say.Yes)) == 0 && initial(q.Choices, first(say.No)) == 1 {
+// howToAnswer says how to answer q, whose choices are numbered. A question about yes
+// or no can be answered with letters, too.
+func (rr *renderer) howToAnswer(q *chat.Question) string {
+	say := rr.texts.Question
+	letters := ""
+	isYesOrNo := choiceByInitial(q.Choices, firstLetter(say.Yes)) == 0 &&
+		choiceByInitial(q.Choices, firstLetter(say.No)) == 1
+	if isYesOrNo {
 		letters = initials(say, q.Choices)
 	}
 	switch {
@@ -104,69 +58,77 @@ func (l *line) howToAnswer(q *chat.Question) string {
 	return say.ByLetter.With(letters)
 }
 
-// first returns the first letter of a choice, in lower case.
-func first(choice string) string {
-	r, _ := utf8.DecodeRuneInString(choice)
-	return string(unicode.ToLower(r))
-}
-
-// closing returns the last message of q's reply as it is when q is over.
-func (l *line) closing(q question) (chat.Reply, error) {
+// closingPart returns the message that asks q, as it is once q is over.
+func (rr *renderer) closingPart(q question) (chat.Reply, error) {
 	r := q.Reply
 	r.Ask = nil
-	parts, err := l.parts(r)
+	parts, err := rr.parts(r)
 	if err != nil || len(parts) == 0 {
 		return r, err
 	}
-	r.Text += "\n\n" + l.outcome(q.Choice)
-	if all, err := l.parts(r); err == nil && len(all) == len(parts) {
-		parts = all
+	r.Text += "\n\n" + rr.outcome(q.Choice)
+	if closed, err := rr.parts(r); err == nil && len(closed) == len(parts) {
+		parts = closed
 	}
-	return parts[asking(parts)], nil
+	return parts[askingPart(parts)], nil
 }
 
-// outcome is the line that tells how a question ended, withdrawn if c is nil.
-func (l *line) outcome(c *Choice) string {
-	say := l.hub.cfg.Texts.Question
+// outcome returns the line that says how a question ended; c is nil if it was
+// withdrawn.
+func (rr *renderer) outcome(c *Choice) string {
+	say := rr.texts.Question
 	if c == nil {
 		return "✗ *" + say.NoLongerAsked + "*"
 	}
-	text := plainly(c.Text, maxName)
-	if by := admission.SafeName(c.By.Name); by != "" {
+	text := safetext.WithoutMarkup(c.Text, maxAnswerRunes)
+	if by := safetext.PersonName(c.By.Name); by != "" {
 		return "✓ " + say.ByWhom.With(text, by)
 	}
 	return "✓ " + say.Answered.With(text)
 }
 
-// offered stores the question that r asks if its choices are buttons by which
-// people say something. It is stored before they can be pressed.
-func (l *line) offered(ctx context.Context, r chat.Reply) error {
-	if r.Ask == nil || !r.Ask.Say || !l.buttons(r.Ask) {
-		return nil
+// choiceByInitial returns the index of the only one of choices that begins with
+// letter, or -1.
+func choiceByInitial(choices []string, letter string) int {
+	begins := func(choice string) bool {
+		choice = strings.TrimLeftFunc(choice, func(r rune) bool { return !unicode.IsLetter(r) })
+		_, size := utf8.DecodeRuneInString(choice)
+		return size > 0 && strings.EqualFold(choice[:size], letter)
 	}
-	if !questionID.MatchString(r.Ask.ID) || len(r.Ask.Choices) == 0 {
-		return errors.New("a question needs an id of letters and digits, and choices")
+	i := slices.IndexFunc(choices, begins)
+	if i >= 0 && slices.ContainsFunc(choices[i+1:], begins) {
+		return -1
 	}
-	_, err := l.hub.open(ctx, r)
-	return err
+	return i
 }
 
-// heed has the house hear what was chosen of q by the press m, and then ends q.
-// The choice was stored before, and the house knows the message by its ID: q is
-// heard once, however often buttons are pressed.
-func (l *line) heed(ctx context.Context, q question, m chat.Message, deliver chat.Deliver) error {
-	m.ID, m.At, m.From, m.Text, m.Answer = "press:"+q.Reply.Ask.ID, q.Reply.To, q.Choice.By, q.Choice.Text, nil
-	m.Chosen = true
-	m.Quote = &chat.Quote{ID: q.Reply.ID, From: "you", Text: q.Reply.Text}
-	if err := l.pass(ctx, m, deliver); err != nil {
-		return err
-	}
-	_, err := l.hub.settle(ctx, func(now *question) bool {
-		found := now.Reply.Ask.ID == q.Reply.Ask.ID
-		if found && !now.over() {
-			now.receipt, now.Ended = q.receipt, time.Now()
+// initials lists the letters that each name one of choices, such as "y, n or h", or
+// returns "" if one of them does not.
+func initials(say texts.Question, choices []string) string {
+	var letters []string
+	for i, choice := range choices {
+		letter := firstLetter(choice)
+		if choiceByInitial(choices, letter) != i {
+			return ""
 		}
-		return found
-	})
-	return err
+		letters = append(letters, letter)
+	}
+	last := len(letters) - 1
+	return say.Letters.With(strings.Join(letters[:last], ", "), letters[last])
+}
+
+// firstLetter returns the first letter of a choice, in lower case.
+func firstLetter(choice string) string {
+	r, _ := utf8.DecodeRuneInString(choice)
+	return string(unicode.ToLower(r))
+}
+
+// trimChoice returns text without the blanks and full stops that people write around
+// a choice.
+func trimChoice(text string) string {
+	text = strings.TrimSpace(text)
+	if trimmed := strings.TrimSpace(strings.TrimRight(text, ".!")); trimmed != "" {
+		return trimmed
+	}
+	return text
 }

@@ -11,51 +11,60 @@ import (
 	"parley/store"
 )
 
-// A delivery is one reply becoming messages of its chat. What was sent is
-// journalled before the next message is, so that a crash repeats one at most,
-// and none where a Tracer finds out what became of it (P9). A reply of one
-// message that had no live view needs no journal: its place in the outbox is
-// enough.
+// keepRecords is how long a reply that a live view showed may take to be sent.
+const keepRecords = 30 * 24 * time.Hour
+
+// A delivery is one reply becoming messages of its chat. What was sent is written to
+// the journal before the next message is sent, so that a crash repeats one message at
+// most, and none where a Tracer finds out what became of it (P9). A reply of one
+// message that had no live view needs no record: its place in the outbox is enough.
 type delivery struct {
-	line  *line
-	id    string
-	reply chat.Reply
-	live  bool // the reply is still being made: what its messages say changes faster than the journal
-	record
+	outbox *outbox
+	id     string
+	reply  chat.Reply
+	live   bool // the reply is still being written: its messages change faster than the journal
+	record record
 
 	entered bool // it may send to its chat, and nobody else may
 
-	after  Position // that is in the outbox beside the reply
-	begun  bool     // its first message may have been sent before this start
-	strays []doubt  // messages that were sent, and nobody knows their numbers
+	after  Position // stored in the outbox beside the reply
+	begun  bool     // its first message may have been sent before the start
+	strays []doubt  // messages that were sent and whose numbers nobody knows
 
 	loaded bool
 	stored bool // the journal has a record
-	dirty  bool // this one says more than that
+	dirty  bool // record differs from that one
 }
 
 // A record is a delivery in the journal.
 type record struct {
-	Sent  []sent    `json:"sent"`            // messages that are out, in order
-	Above bool      `json:"above,omitempty"` // they are above what else was said since
-	Old   []sent    `json:"old,omitempty"`   // that were above: taken back once the reply is below
+	Sent  []sent    `json:"sent"`            // messages that were sent, in order
+	Above bool      `json:"above,omitempty"` // they are above other replies that were sent since
+	Old   []sent    `json:"old,omitempty"`   // messages that were above: deleted once the reply is below
 	Time  time.Time `json:"time"`
 
 	To     chat.Address `json:"to,omitzero"`      // of a reply to a Tracer
 	Unsure *unsure      `json:"unsure,omitempty"` // the message that may have been sent; nil for none
 }
 
-// settle notes what became of the message that may have been sent; found is nil
-// if it was not.
-func (r *record) settle(found *sent) {
+// A sent message is one part of a reply.
+type sent struct {
+	Receipt  Receipt  `json:"receipt"`
+	Says     string   `json:"says,omitempty"`     // digest of its text; empty if that is not known
+	Position Position `json:"position,omitempty"` // how far a Tracer's numbers had come
+}
+
+// resolve records what became of the message that may have been sent; found is nil if
+// it was not.
+func (r *record) resolve(found *sent) {
 	if found != nil {
-		r.place(r.Unsure.Index, *found)
+		r.setSent(r.Unsure.Index, *found)
 	}
 	r.Unsure = nil
 }
 
-// place notes that message i was sent, for the first time or anew.
-func (r *record) place(i int, m sent) {
+// setSent records that message i was sent, for the first time or anew.
+func (r *record) setSent(i int, m sent) {
 	if i < len(r.Sent) {
 		r.Sent[i] = m
 	} else {
@@ -63,48 +72,39 @@ func (r *record) place(i int, m sent) {
 	}
 }
 
-// A sent message is one part of a reply.
-type sent struct {
-	Receipt Receipt `json:"receipt"`
-	Says    string  `json:"says,omitempty"` // digest of its text; empty when that is not known
-
-	Position Position `json:"position,omitempty"` // how far a Tracer's numbers had come
-}
-
-// keepRecords is how long a reply shown by a live view may take to be sent.
-const keepRecords = 30 * 24 * time.Hour
-
-// finish makes the messages of the reply say what it says in the end. It may
-// be called again after an error, and goes on where it was.
+// finish makes the messages of the reply say what it says in the end. It may be called
+// again after an error, and continues where it was.
 func (d *delivery) finish(ctx context.Context) error {
-	parts, err := d.line.parts(d.reply)
+	parts, err := d.outbox.render.parts(d.reply)
 	if err != nil {
 		return err
 	}
 	if err := d.put(ctx, parts); err != nil {
 		return err
 	}
-	for last := len(d.Sent) - 1; last >= len(parts); last-- { // a live view showed more
-		if err := d.remove(ctx, d.Sent[last].Receipt); err != nil {
+	for last := len(d.record.Sent) - 1; last >= len(parts); last-- { // a live view showed more
+		if err := d.remove(ctx, d.record.Sent[last].Receipt); err != nil {
 			return err
 		}
-		d.Sent = d.Sent[:last]
+		d.record.Sent = d.record.Sent[:last]
 	}
-	return d.clear(ctx)
+	return d.removeOld(ctx)
 }
 
-// clear takes back the messages above, once the reply is journalled as sent
-// below. One that the network keeps says no more than the steps.
-func (d *delivery) clear(ctx context.Context) error {
-	for ; len(d.Old) > 0; d.Old = d.Old[1:] {
-		if err := d.keep(ctx); err != nil {
+// removeOld deletes the messages above, once the reply below is in the journal. A
+// message that the network does not delete is changed to show the steps only.
+func (d *delivery) removeOld(ctx context.Context) error {
+	editor := d.outbox.editor
+	for ; len(d.record.Old) > 0; d.record.Old = d.record.Old[1:] {
+		if err := d.save(ctx); err != nil {
 			return err
 		}
-		old := d.Old[0].Receipt
-		err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Delete(ctx, d.reply.To, old) })
+		old := d.record.Old[0].Receipt
+		err := attempt(ctx, func(ctx context.Context) error { return editor.Delete(ctx, d.reply.To, old) })
 		if IsPermanent(err) {
-			parts, _ := d.line.parts(chat.Reply{To: d.reply.To, Group: d.reply.Group, Text: "⬇", Steps: d.reply.Steps})
-			err = attempt(ctx, func(ctx context.Context) error { return d.line.editor.Edit(ctx, old, parts[0]) })
+			pointer := chat.Reply{To: d.reply.To, Group: d.reply.Group, Text: "⬇", Steps: d.reply.Steps}
+			parts, _ := d.outbox.render.parts(pointer)
+			err = attempt(ctx, func(ctx context.Context) error { return editor.Edit(ctx, old, parts[0]) })
 		}
 		if err != nil && !IsPermanent(err) {
 			return err
@@ -119,8 +119,8 @@ func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
 		return err
 	}
 	for i, part := range parts {
-		if i < len(d.Sent) || d.line.sequence == nil { // else send does it
-			if err := d.keep(ctx); err != nil {
+		if i < len(d.record.Sent) || d.outbox.sequence == nil { // else prepare does it
+			if err := d.save(ctx); err != nil {
 				return err
 			}
 		}
@@ -140,16 +140,17 @@ func (d *delivery) put(ctx context.Context, parts []chat.Reply) error {
 
 // putPart makes message i say part.
 func (d *delivery) putPart(ctx context.Context, i int, part chat.Reply) error {
-	if i < len(d.Sent) {
+	if i < len(d.record.Sent) {
 		return d.change(ctx, i, part)
 	}
 	return d.send(ctx, i, part)
 }
 
-// change makes message i say part, by a new message where it cannot be changed.
+// change makes message i say part. It sends a new message if that one cannot be
+// changed.
 func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
-	old := &d.Sent[i]
-	if d.line.editor == nil || old.Says == digest(part) {
+	old := &d.record.Sent[i]
+	if d.outbox.editor == nil || old.Says == digest(part) {
 		return nil
 	}
 	if len(part.Files) > 0 {
@@ -159,7 +160,7 @@ func (d *delivery) change(ctx context.Context, i int, part chat.Reply) error {
 		return d.send(ctx, i, part)
 	}
 	old.Says = ""
-	err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Edit(ctx, old.Receipt, part) })
+	err := attempt(ctx, func(ctx context.Context) error { return d.outbox.editor.Edit(ctx, old.Receipt, part) })
 	switch {
 	case err == nil:
 		old.Says = digest(part)
@@ -174,10 +175,10 @@ type unclear struct{ error }
 
 func (u unclear) Unwrap() error { return u.error }
 
-// prepare journals that part is about to be sent as message i, where that is
-// needed to find out after a crash whether it was.
+// prepare writes to the journal that part is about to be sent as message i, if that
+// is needed to find out after a crash whether it was.
 func (d *delivery) prepare(ctx context.Context, i int, part chat.Reply) error {
-	s := d.line.sequence
+	s := d.outbox.sequence
 	if err := s.settle(ctx, d.reply.To.Chat, d.id); err != nil {
 		return err
 	}
@@ -189,151 +190,160 @@ func (d *delivery) prepare(ctx context.Context, i int, part chat.Reply) error {
 	if d.live {
 		u.Says = ""
 	}
-	d.Unsure = &u
+	d.record.Unsure = &u
 	if d.stored || d.dirty || d.live || i > 0 || now > d.after+farAhead {
 		d.dirty = true
-		return d.keep(ctx)
+		return d.save(ctx)
 	}
 	return nil
 }
 
 // send sends part as message i.
 func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
-	if d.line.sequence != nil {
+	isTraced := d.outbox.sequence != nil
+	if isTraced {
 		if err := d.prepare(ctx, i, part); err != nil {
 			return err
 		}
 	}
-	limit := attemptTime
+	limit := sendTimeout
 	if len(part.Files) > 0 {
-		limit = uploadTime
+		limit = uploadTimeout
 	}
 	var rc Receipt
 	err := within(ctx, limit, func(ctx context.Context) (err error) {
-		rc, err = d.line.Send(ctx, part)
+		rc, err = d.outbox.channel.Send(ctx, part)
 		return err
 	})
-	if err != nil && d.line.sequence == nil {
+	if err != nil && !isTraced {
 		return unclear{err}
 	}
 	if err != nil {
 		if !MayBeSent(err) {
-			d.Unsure, d.dirty = nil, d.dirty || d.stored
+			d.record.Unsure = nil
+			d.dirty = d.dirty || d.stored
 		}
 		return err
 	}
-	if err := d.sentAs(ctx, i, sent{Receipt: rc, Says: digest(part)}); err != nil {
+	if err := d.recordSent(ctx, i, sent{Receipt: rc, Says: digest(part)}); err != nil {
 		return err
 	}
 	if part.Ask != nil {
-		d.line.hub.shown(part.Ask.ID, rc)
+		d.outbox.questions.setReceipt(part.Ask.ID, rc)
 	}
 	return nil
 }
 
-// sentAs notes that message i was sent.
-func (d *delivery) sentAs(ctx context.Context, i int, m sent) (err error) {
-	if s := d.line.sequence; s != nil {
+// recordSent records that message i was sent.
+func (d *delivery) recordSent(ctx context.Context, i int, m sent) (err error) {
+	if s := d.outbox.sequence; s != nil {
 		if m.Position, err = s.tracer.Position(ctx, d.reply); err != nil {
 			return err
 		}
 		if m.Receipt == "" {
-			d.strays = append(d.strays, doubt{unsure: *d.Unsure})
+			d.strays = append(d.strays, doubt{unsure: *d.record.Unsure})
 		}
 	}
-	d.place(i, m)
-	d.Unsure, d.dirty = nil, true
+	d.record.setSent(i, m)
+	d.record.Unsure = nil
+	d.dirty = true
 	return nil
 }
 
 // enter waits until the messages of d may be sent to its chat.
 func (d *delivery) enter(ctx context.Context) (err error) {
-	if s := d.line.sequence; s != nil && !d.entered {
+	if s := d.outbox.sequence; s != nil && !d.entered {
 		err = s.enter(ctx, d.reply.To.Chat)
 		d.entered = err == nil
 	}
 	return err
 }
 
-// exit lets others send to the chat.
+// exit lets other deliveries send to the chat.
 func (d *delivery) exit() {
 	if !d.entered {
 		return
 	}
 	left := d.strays
-	if d.Unsure != nil {
-		left = append(left, doubt{d.id, *d.Unsure})
+	if d.record.Unsure != nil {
+		left = append(left, doubt{d.id, *d.record.Unsure})
 	}
-	d.line.sequence.exit(d.reply.To.Chat, left...)
-	d.entered, d.strays = false, nil
+	d.outbox.sequence.exit(d.reply.To.Chat, left...)
+	d.entered = false
+	d.strays = nil
 }
 
-// resume finds out what was sent of the reply before a crash, or before a
-// connection broke. In the end the reply begins anew below what was said since.
+// resume finds out what was sent of the reply before a crash, or before a connection
+// broke. A finished reply is sent anew if other replies came below its live view.
 func (d *delivery) resume(ctx context.Context, parts []chat.Reply) (err error) {
 	if err := d.load(ctx); err != nil {
 		return err
 	}
-	s := d.line.sequence
-	if d.begun && !d.stored && len(d.Sent) == 0 && d.Unsure == nil {
-		if d.Unsure, err = s.began(ctx, d, parts); err != nil {
+	s := d.outbox.sequence
+	if d.begun && !d.stored && len(d.record.Sent) == 0 && d.record.Unsure == nil {
+		if d.record.Unsure, err = s.firstDoubt(ctx, d, parts); err != nil {
 			return err
 		}
 	}
 	d.begun = false
-	if d.Unsure != nil {
+	if d.record.Unsure != nil {
 		if err := s.settle(ctx, d.reply.To.Chat, d.id); err != nil {
 			return err
 		}
-		found, err := s.trace(ctx, doubt{d.id, *d.Unsure})
+		found, err := s.trace(ctx, doubt{d.id, *d.record.Unsure})
 		if err != nil {
 			return err
 		}
 		d.dirty = d.dirty || d.stored
-		d.settle(found)
+		d.record.resolve(found)
 	}
-	if d.Above && !d.live {
-		d.Old, d.Sent, d.Above, d.dirty = d.Sent, nil, false, true
+	if d.record.Above && !d.live {
+		d.record.Old = d.record.Sent
+		d.record.Sent = nil
+		d.record.Above = false
+		d.dirty = true
 	}
 	return nil
 }
 
-// remove takes a message back, which only a live view may have shown.
+// remove deletes a message, which only a live view may have shown.
 func (d *delivery) remove(ctx context.Context, rc Receipt) error {
-	err := attempt(ctx, func(ctx context.Context) error { return d.line.editor.Delete(ctx, d.reply.To, rc) })
+	err := attempt(ctx, func(ctx context.Context) error { return d.outbox.editor.Delete(ctx, d.reply.To, rc) })
 	if IsPermanent(err) {
 		return nil
 	}
 	return err
 }
 
-// load reads how far the reply had come.
+// load reads the record of the reply, once.
 func (d *delivery) load(ctx context.Context) error {
 	if d.loaded {
 		return nil
 	}
-	r, _, err := d.line.delivery.Get(ctx, d.id)
+	r, _, err := d.outbox.journal.Get(ctx, d.id)
 	switch {
 	case err == nil:
-		d.record, d.stored = r, true
+		d.record = r
+		d.stored = true
 	case !errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("read delivery: %w", err)
 	}
 	d.loaded = true
-	for _, s := range d.Sent {
+	for _, s := range d.record.Sent {
 		d.dirty = d.dirty || d.live && s.Says != ""
 	}
 	return nil
 }
 
-// keep journals what was sent.
-func (d *delivery) keep(ctx context.Context) error {
+// save writes the record to the journal, if it has changed.
+func (d *delivery) save(ctx context.Context) error {
 	if !d.dirty {
 		return nil
 	}
 	r := d.record
-	r.Sent, r.Time = slices.Clone(r.Sent), time.Now()
-	if d.line.sequence != nil {
+	r.Sent = slices.Clone(r.Sent)
+	r.Time = time.Now()
+	if d.outbox.sequence != nil {
 		r.To = d.reply.To
 	}
 	for i := range r.Sent {
@@ -341,32 +351,19 @@ func (d *delivery) keep(ctx context.Context) error {
 			r.Sent[i].Says = ""
 		}
 	}
-	err := attempt(ctx, func(ctx context.Context) error { return d.line.delivery.Set(ctx, d.id, r) })
+	err := attempt(ctx, func(ctx context.Context) error { return d.outbox.journal.Set(ctx, d.id, r) })
 	if err != nil {
 		return fmt.Errorf("journal delivery: %w", err)
 	}
-	d.stored, d.dirty = true, false
+	d.stored = true
+	d.dirty = false
 	return nil
 }
 
-// forget removes the record, once the reply has left the outbox.
+// forget deletes the record, once the reply has left the outbox.
 func (d *delivery) forget(ctx context.Context) error {
 	if !d.stored {
 		return nil
 	}
-	return d.line.delivery.Delete(ctx, d.id)
-}
-
-// prune forgets, at once and then every day until ctx ends, the records of replies
-// that were begun and never sent, and whole answers that are old.
-func (h *Hub) prune(ctx context.Context) {
-	for more := true; more; more = Sleep(ctx, pruneEvery) {
-		err := h.kept.deliveries.Retain(ctx, func(_ string, r record) bool { return time.Since(r.Time) < keepRecords })
-		if err != nil && ctx.Err() == nil {
-			h.cfg.Log.Warn("old delivery records not pruned", "err", err)
-		}
-		if err := h.pruneAnswers(); err != nil {
-			h.cfg.Log.Warn("old answers not removed", "err", err)
-		}
-	}
+	return d.outbox.journal.Delete(ctx, d.id)
 }

@@ -2,11 +2,11 @@ package channels
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -15,52 +15,40 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"parley/channels/admission"
+	"parley/channels/commands"
+	"parley/channels/deadletter"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
 	"parley/workspace"
 )
 
-// A Config is what a Hub works with.
+const drainInterval = 10 * time.Millisecond
+
+// A Config is what a Hub works with. Only Store and Log are required.
 type Config struct {
 	Store    store.Store
 	Log      *slog.Logger
 	Commands []Command            // for the menus of the channels
 	Texts    *texts.Channels      // what people are told; nil: in English
-	Files    *workspace.Workspace // for answers that are too long for messages; nil: there is no limit
+	Files    *workspace.Workspace // keeps answers that are too long for messages; nil: there is no limit
 
-	// Sent is told of each reply that left the outbox of a channel: how long it
-	// was there, how often it was tried, and why it was parked, if it was.
+	// Sent is called for each reply that left the outbox of a channel: how long it
+	// was there, how often it was tried, and why it became a dead letter, if it did.
 	Sent func(channel string, r chat.Reply, waited time.Duration, tries int, err error)
-	// Fate is told what became of each reply that no person waits for, before it
-	// leaves the outbox, and again if a crash came between: that the network has
-	// taken it, or the reason why it was parked, for the first time or after
-	// tries more (P26). It may be nil.
+	// Fate is called for each reply that no person waits for, before it leaves the
+	// outbox, and again after a crash in between (P26): reason is "" if the network
+	// has accepted it. Otherwise it is a dead letter, after so many retries.
 	Fate func(ctx context.Context, r chat.Reply, tries int, reason string) error
-	// Audit is told of what owners decide, and of what others are refused.
+	// Audit is called for what owners decide, and for what others are refused.
 	Audit func(kind, who, what string)
 }
 
-// A Hub is all the channels. What people say comes in by Receive, what is said
-// to them leaves by Send and Work:
-//
-//	hub.Add(…)
-//	go hub.Receive(intake, deliver)  // ends with intake, at once
-//	go hub.Work(work)                // ends with work
-//
-// To shut down (P16): end intake and wait for Receive, finish the turns, call
-// Drain with the time that is left, end work and wait for Work. What was not
-// sent by then is sent after the next start.
-type Hub struct {
-	cfg    Config
-	kept   tables
-	lines  map[string]*line
-	access *admission.Control
-	polls  polls
-}
-
-// NewHub returns a Hub without channels, which lets nobody in.
-func NewHub(c Config) *Hub {
+// withDefaults returns c with functions that do nothing in place of nil.
+func (c Config) withDefaults() Config {
+	if c.Texts == nil {
+		c.Texts = &texts.English().Channels
+	}
 	if c.Sent == nil {
 		c.Sent = func(string, chat.Reply, time.Duration, int, error) {}
 	}
@@ -70,66 +58,163 @@ func NewHub(c Config) *Hub {
 	if c.Audit == nil {
 		c.Audit = func(string, string, string) {}
 	}
-	if c.Texts == nil {
-		c.Texts = &texts.English().Channels
+	return c
+}
+
+// A Hub connects the channels with the agent. Receive brings what people write;
+// replies leave by Send and Work:
+//
+//	hub.Add(…)
+//	go hub.Receive(intake, deliver)  // returns soon after intake has ended
+//	go hub.Work(work)                // returns after work has ended
+//
+// To shut down (P16): end intake and wait for Receive, finish the turns, call
+// Drain with the time that is left, end work and wait for Work. Replies that are
+// still in an outbox are sent after the next start.
+type Hub struct {
+	cfg       Config
+	tables    tables
+	channels  map[string]*channelState
+	access    *admission.Control
+	questions *Questions
+	letters   *deadletter.Letters
+	commands  *commands.Handler
+	answers   answerFiles
+}
+
+// A channelState is one channel of a Hub, with the parts that work for it.
+type channelState struct {
+	name     string
+	channel  Channel
+	receiver *receiver
+	outbox   *outbox
+	marks    *marker
+	tasks    *taskQueue
+}
+
+// NewHub returns a Hub without channels, which admits nobody.
+func NewHub(c Config) *Hub {
+	c = c.withDefaults()
+	h := &Hub{
+		cfg:      c,
+		tables:   openTables(c.Store, c.Log),
+		channels: map[string]*channelState{},
+		answers:  answerFiles{c.Files},
 	}
-	h := &Hub{cfg: c, kept: openTables(c.Store, c.Log), lines: map[string]*line{}}
 	h.access = admission.NewControl(admission.Config{Store: c.Store, Log: c.Log, Welcome: h.welcome})
+	h.questions = &Questions{
+		table:         h.tables.questions,
+		send:          h.Send,
+		audit:         c.Audit,
+		removeButtons: h.removeButtons,
+	}
+	h.letters = deadletter.New(deadletter.Config{
+		Store:    c.Store,
+		Log:      c.Log,
+		Fate:     c.Fate,
+		Withdraw: h.questions.Withdraw,
+		Send:     h.enqueue,
+	})
+	h.commands = commands.New(commands.Config{
+		Store:   c.Store,
+		Log:     c.Log,
+		Texts:   c.Texts,
+		Access:  h.access,
+		Letters: h.letters,
+		Send:    h.Send,
+		Audit:   c.Audit,
+	})
 	return h
 }
 
 // Add adds c under its name in config.json, before Receive, Send and Work are called.
 func (h *Hub) Add(name string, c Channel) {
+	log := h.cfg.Log.With("channel", name)
+	s := &channelState{name: name, channel: c, tasks: newTaskQueue(log), marks: newMarker(c, log)}
 	editor, _ := c.(Editor)
-	h.lines[name] = &line{
-		Channel: c, editor: editor, name: name, hub: h, log: h.cfg.Log.With("channel", name),
-		queue: h.cfg.Store.Queue(store.QueueOutbox(name)), delivery: h.kept.deliveries,
-		traffic: traffic{lanes: map[string]*load{}}, errands: make(chan errand, maxErrands),
+	render := &renderer{
+		channel:     c,
+		texts:       h.cfg.Texts,
+		showsSteps:  editor != nil,
+		cutsAnswers: h.cfg.Files != nil,
 	}
-	if n, ok := c.(RecoveryNotifier); ok {
-		n.OnRecovery(h.lines[name].recovery.announce)
+	s.outbox = &outbox{
+		name:      name,
+		channel:   c,
+		editor:    editor,
+		log:       log,
+		render:    render,
+		queue:     h.cfg.Store.Queue(store.QueueOutbox(name)),
+		journal:   h.tables.deliveries,
+		traffic:   traffic{destinations: map[string]*load{}},
+		questions: h.questions,
+		letters:   h.letters,
+		answers:   h.answers,
+		marks:     s.marks,
+		sent:      h.cfg.Sent,
+		fate:      h.cfg.Fate,
 	}
 	if t, ok := c.(Tracer); ok {
-		h.lines[name].sequence = newSequence(h.lines[name], t)
+		s.outbox.sequence = newSequence(name, t, h.tables, h.questions.receiptOf)
 	}
-	if _, ok := c.(Reactor); ok {
-		h.lines[name].marks = make(chan marking, maxMarks)
+	if n, ok := c.(RecoveryNotifier); ok {
+		n.OnRecovery(s.outbox.recovery.announce)
 	}
+	s.receiver = &receiver{
+		name:      name,
+		channel:   c,
+		log:       log,
+		texts:     h.cfg.Texts,
+		access:    h.access,
+		questions: h.questions,
+		commands:  h.commands,
+		outbox:    s.outbox,
+		marks:     s.marks,
+		tasks:     s.tasks,
+		send:      h.Send,
+	}
+	h.channels[name] = s
 }
 
 // Channel returns the channel of that name, or nil.
 func (h *Hub) Channel(name string) Channel {
-	l := h.lines[name]
-	if l == nil {
+	s := h.channels[name]
+	if s == nil {
 		return nil
 	}
-	return l.Channel
+	return s.channel
 }
 
-// Access returns what decides who may talk. At first that is nobody.
+// Access returns the control of who may talk.
 func (h *Hub) Access() *admission.Control { return h.access }
+
+// Questions returns what asks people questions.
+func (h *Hub) Questions() *Questions { return h.questions }
+
+// DeadLetters returns the replies that could not be sent.
+func (h *Hub) DeadLetters() *deadletter.Letters { return h.letters }
 
 // welcome tells a paired sender that they may talk now.
 func (h *Hub) welcome(ctx context.Context, p admission.Pairing) error {
 	return h.Send(ctx, chat.Reply{ID: "paired:" + p.Code, To: p.At, Text: h.cfg.Texts.Pairing.Welcome})
 }
 
-// Receive runs the channels, or only those named, until ctx ends. A channel
-// that fails is logged and shown by Status, and the others go on. Receive
-// returns when all have ended: nil when ctx has, and otherwise what stopped them.
+// Receive runs the channels, or only those named, until ctx ends. A channel that
+// fails is logged and shown by Status, and the others go on. Receive returns when
+// all have ended: nil if ctx has, and otherwise the errors that stopped them.
 func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string) error {
 	var wg sync.WaitGroup
-	for _, l := range h.lines {
-		if len(only) > 0 && !slices.Contains(only, l.name) {
+	for _, s := range h.channels {
+		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue
 		}
 		ctx, ended := context.WithCancel(ctx)
 		wg.Go(func() {
 			defer ended()
-			l.receive(ctx, deliver)
+			s.receiver.run(ctx, deliver)
 		})
-		if c, ok := l.Channel.(CommandMenu); ok {
-			wg.Go(func() { l.offer(ctx, c) })
+		if menu, ok := s.channel.(CommandMenu); ok {
+			wg.Go(func() { setCommands(ctx, menu, h.cfg.Commands, s.receiver.log) })
 		}
 	}
 	wg.Wait()
@@ -137,96 +222,93 @@ func (h *Hub) Receive(ctx context.Context, deliver chat.Deliver, only ...string)
 		return nil
 	}
 	var errs []error
-	for _, l := range h.lines {
-		errs = append(errs, l.fault.get())
+	for _, s := range h.channels {
+		errs = append(errs, s.receiver.fault.get())
 	}
 	return errors.Join(errs...)
 }
 
-// Send puts r into the outbox of its channel. Once it has returned nil, r is
-// sent, or parked with a reason, whatever happens. A reply with neither text
-// nor files takes away what Live has shown of it. A question in it is one that
-// nobody waits for (Say); others are sent by Ask.
-func (h *Hub) Send(ctx context.Context, r chat.Reply) error { return h.push(ctx, r, 0) }
+// Send puts r into the outbox of its channel. Once it has returned nil, r will be
+// sent or become a dead letter, whatever happens. A reply with neither text nor
+// files removes what Live has shown of it. A question in r must be one that nobody
+// waits for (Question.Say); [Questions.Ask] sends the others.
+func (h *Hub) Send(ctx context.Context, r chat.Reply) error { return h.enqueue(ctx, r, 0) }
 
-// push is Send of a reply that was parked and tried again so many times.
-func (h *Hub) push(ctx context.Context, r chat.Reply, tries int) error {
+// enqueue is Send for a reply that was a dead letter so many times.
+func (h *Hub) enqueue(ctx context.Context, r chat.Reply, tries int) error {
 	if r.ID == "" {
 		return errors.New("send: reply has no id")
 	}
-	l, ok := h.lines[r.To.Channel]
-	if !ok {
-		return h.park(ctx, Parked{Reply: r, Reason: fmt.Sprintf("there is no channel named %q", r.To.Channel), Tries: tries})
+	s := h.channels[r.To.Channel]
+	if s == nil {
+		reason := fmt.Sprintf("there is no channel named %q", r.To.Channel)
+		return h.letters.Add(ctx, deadletter.Letter{Reply: r, Reason: reason, Tries: tries})
 	}
-	if err := l.offered(ctx, r); err != nil {
+	if err := s.outbox.push(ctx, r, tries); err != nil {
 		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
 	}
-	out := letter{Reply: r, Pushed: time.Now(), Tries: tries}
-	if l.sequence != nil {
-		p, err := l.sequence.tracer.Position(ctx, r)
-		if err != nil && !IsPermanent(err) { // else it is parked when it is sent
-			return fmt.Errorf("send to %s: %w", r.To.Session(), err)
-		}
-		out.After = p
-	}
-	body, err := json.Marshal(out)
-	if err != nil {
-		return fmt.Errorf("send to %s: %w", r.To.Session(), err)
-	}
-	if err := l.queue.Push(ctx, r.ID, body); err != nil {
-		return fmt.Errorf("send to %s: outbox: %w", r.To.Session(), err)
-	}
-	l.overtake(r)
 	return nil
 }
 
-// Work sends what is in the outboxes until ctx ends, or the store fails. What
-// is on its way then has a moment to get there. The channels that are io.Closers
-// are closed then.
+// Work sends what is in the outboxes until ctx ends or the store fails. Sends that
+// are under way then have a moment to finish. At last it closes the channels that
+// are io.Closers.
 func (h *Hub) Work(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	do := func(f func(context.Context)) {
+	start := func(f func(context.Context)) {
 		g.Go(func() error { f(ctx); return nil })
 	}
-	do(h.prune)
-	do(h.retryParked)
-	for _, l := range h.lines {
-		g.Go(func() error { return l.work(ctx) })
-		do(l.run)
-		if c, ok := l.Channel.(Reactor); ok {
-			do(func(ctx context.Context) { l.react(ctx, c) })
+	start(h.pruneDaily)
+	start(h.letters.RetryRegularly)
+	for _, s := range h.channels {
+		g.Go(func() error { return s.outbox.work(ctx) })
+		start(s.tasks.run)
+		if s.marks.reactor != nil {
+			start(s.marks.run)
 		}
 	}
 	err := g.Wait()
-	for _, l := range h.lines {
-		if c, ok := l.Channel.(io.Closer); ok {
+	for _, s := range h.channels {
+		if c, ok := s.channel.(io.Closer); ok {
 			err = errors.Join(err, c.Close())
 		}
 	}
 	return err
 }
 
-// Drain waits until the outboxes are empty but for what a network does not take
-// at present, or until ctx ends. Work must be running.
+// Drain waits until the outboxes are empty, except for replies that a network does
+// not accept at present, or until ctx ends. Work must be running.
 func (h *Hub) Drain(ctx context.Context) {
-	for _, l := range h.lines {
+	for _, s := range h.channels {
 		for {
-			n, err := l.queue.Len(ctx)
-			if err != nil || n <= l.traffic.stalled() || !Sleep(ctx, drainEvery) {
+			n, err := s.outbox.queue.Len(ctx)
+			if err != nil || n <= s.outbox.traffic.stalled() || !Sleep(ctx, drainInterval) {
 				break
 			}
 		}
 	}
 }
 
-const drainEvery = 10 * time.Millisecond
+// pruneDaily deletes, at once and then daily until ctx ends, the records of
+// deliveries that were begun and never finished, and old files of long answers.
+func (h *Hub) pruneDaily(ctx context.Context) {
+	for more := true; more; more = Sleep(ctx, pruneInterval) {
+		isRecent := func(_ string, r record) bool { return time.Since(r.Time) < keepRecords }
+		if err := h.tables.deliveries.Retain(ctx, isRecent); err != nil && ctx.Err() == nil {
+			h.cfg.Log.Warn("old delivery records not pruned", "err", err)
+		}
+		if err := h.answers.prune(); err != nil {
+			h.cfg.Log.Warn("old answers not removed", "err", err)
+		}
+	}
+}
 
-// TellOwners says text once, in private, to every owner who can be spoken to
-// first. Another text needs another id.
+// TellOwners sends text once, in private, to every owner whom a channel can
+// address. Another text needs another id.
 func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 	var errs []error
 	for _, owner := range h.access.Rules().Owners() {
-		if to, ok := h.office(owner); ok {
+		if to, ok := h.privateChat(owner); ok {
 			errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
 		}
 	}
@@ -236,32 +318,79 @@ func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 	return errors.Join(errs...)
 }
 
-// Office returns the private chat with the first owner who can be spoken to
-// first; it is not ok if there is none. A person on a network carries it along:
-// the terminal and the page, whose owners have no ID, come after that.
-func (h *Hub) Office() (at chat.Address, ok bool) {
-	anonymous := func(owner string) int { return 1 - min(1, strings.Count(owner, ":")) }
+// OwnerChat returns the private chat with the first owner whom a channel can
+// address; ok is false if there is none. Owners with an ID come first: they carry
+// their network with them, unlike the terminal and the web page.
+func (h *Hub) OwnerChat() (at chat.Address, ok bool) {
 	owners := h.access.Rules().Owners()
-	slices.SortStableFunc(owners, func(a, b string) int { return anonymous(a) - anonymous(b) })
+	slices.SortStableFunc(owners, func(a, b string) int {
+		return min(1, strings.Count(b, ":")) - min(1, strings.Count(a, ":"))
+	})
 	for _, owner := range owners {
-		if at, ok = h.office(owner); ok {
+		if at, ok = h.privateChat(owner); ok {
 			break
 		}
 	}
 	return at, ok
 }
 
-// office returns where owner can be spoken to first.
-func (h *Hub) office(owner string) (at chat.Address, ok bool) {
-	channel, person := owner, ""
+// privateChat returns the chat in which owner can be addressed; ok is false if
+// their channel starts no conversations.
+func (h *Hub) privateChat(owner string) (at chat.Address, ok bool) {
+	channel := owner
+	person := ""
 	if i := strings.LastIndex(owner, ":"); i >= 0 {
-		channel, person = owner[:i], owner[i+1:]
+		channel = owner[:i]
+		person = owner[i+1:]
 	}
-	if l := h.lines[channel]; l != nil {
-		if d, ok := l.Channel.(DirectMessenger); ok {
-			at = d.Direct(person)
-		}
+	if d, ok := h.Channel(channel).(DirectMessenger); ok {
+		at = d.Direct(person)
 	}
 	at.Channel = channel
 	return at, at.Chat != ""
+}
+
+// removeButtons shows the outcome of q in place of its buttons, if the channel has
+// any. It is tried once, in the background.
+func (h *Hub) removeButtons(q question) {
+	s := h.channels[q.Reply.To.Channel]
+	if s == nil || q.receipt == "" || !s.outbox.render.hasButtons(q.Reply.Ask) {
+		return
+	}
+	s.tasks.add("remove the buttons of a question", func(ctx context.Context) error {
+		r, err := s.outbox.render.closingPart(q)
+		if err != nil {
+			return err
+		}
+		return s.channel.(Asker).Edit(ctx, q.receipt, r)
+	})
+}
+
+// A Status is the state of one channel.
+type Status struct {
+	Channel string
+	Err     error         // why it receives nothing; nil if it does
+	Pending int           // replies in its outbox
+	Oldest  time.Duration // age of the oldest of them; 0 while Work does not run
+	Dropped int64         // messages of unknown senders since the start (R-S10)
+}
+
+// Status returns the Status of every channel, by name.
+func (h *Hub) Status(ctx context.Context) ([]Status, error) {
+	var all []Status
+	for _, name := range slices.Sorted(maps.Keys(h.channels)) {
+		s := h.channels[name]
+		pending, err := s.outbox.queue.Len(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("outbox of %s: %w", name, err)
+		}
+		all = append(all, Status{
+			Channel: name,
+			Err:     s.receiver.health(),
+			Pending: pending,
+			Oldest:  s.outbox.traffic.oldest(),
+			Dropped: s.receiver.dropped.Load(),
+		})
+	}
+	return all, nil
 }

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	typingAfter = 200 * time.Millisecond // an answer quicker than this needs no sign
-	typingEvery = 4 * time.Second
-	showAfter   = 700 * time.Millisecond // an answer quicker than this is sent once, whole
-	streamEvery = 30 * time.Millisecond
-	holdEvery   = 50 * time.Millisecond
-	slowEdits   = 5 * time.Second // after a failure
+	typingDelay    = 200 * time.Millisecond // an answer quicker than this needs no typing sign
+	typingInterval = 4 * time.Second
+	showDelay      = 700 * time.Millisecond // an answer quicker than this is sent once, complete
+	streamInterval = 30 * time.Millisecond
+	busyInterval   = 50 * time.Millisecond // between two looks at a chat that others send to
+	retryEditDelay = 5 * time.Second
 )
 
-// A view is the live view of one reply. It sends at most what a person may see
-// early; whatever goes wrong is left to the delivery of the reply.
+// A view is the live view of one reply. It shows what a person may see early; whatever
+// goes wrong is left to the delivery of the reply.
 type view struct {
-	line *line
-	r    chat.Reply    // without text
-	news chan struct{} // holds a token when there may be something to show
-	stop context.CancelFunc
-	live sync.WaitGroup
+	outbox *outbox       // nil if there is no such channel
+	reply  chat.Reply    // without text
+	news   chan struct{} // holds a token if there may be something to show
+	stop   context.CancelFunc
+	live   sync.WaitGroup
 
 	shown     atomic.Bool // its first message may be in the chat
-	overtaken atomic.Bool // and another reply comes below that
+	overtaken atomic.Bool // another reply comes below that message
 
-	mu    sync.Mutex // guards what the reply is so far
+	mu    sync.Mutex // guards the reply as it is so far
 	text  string
 	steps chat.Steps
 
@@ -41,32 +41,33 @@ type view struct {
 	streamed string     // the text it has
 }
 
-// Live opens the view of r, which has no text yet: its ID, To, Quote and Group
-// are those of the reply that will be sent. That is sent after Close.
+// Live opens the view of r, which has no text yet. The reply that will be sent has the
+// same ID, To, Quote and Group; it is sent after Close.
 func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 	ctx, stop := context.WithCancel(ctx)
-	l := h.lines[r.To.Channel]
-	v := &view{line: l, r: r, stop: stop, news: make(chan struct{}, 1)}
-	if l == nil {
+	v := &view{reply: r, stop: stop, news: make(chan struct{}, 1)}
+	s := h.channels[r.To.Channel]
+	if s == nil {
 		return v
 	}
-	l.mark(spot{r.To, r.Quote}, Working)
-	if c, ok := l.Channel.(Typer); ok {
-		v.run(func() { v.typing(ctx, c) })
+	v.outbox = s.outbox
+	s.marks.mark(messageID{r.To, r.Quote}, Working)
+	if c, ok := s.channel.(Typer); ok {
+		v.start(func() { v.typing(ctx, c) })
 	}
-	if c, ok := l.Channel.(Streamer); ok {
-		v.run(func() { v.stream(ctx, c) })
-	} else if l.editor != nil {
-		v.run(func() { v.edit(ctx) })
+	if c, ok := s.channel.(Streamer); ok {
+		v.start(func() { v.stream(ctx, c) })
+	} else if s.outbox.editor != nil {
+		v.start(func() { v.edit(ctx) })
 	}
 	return v
 }
 
-// run does part of the view in a goroutine of its own. A panic ends that part.
-func (v *view) run(part func()) {
+// start runs part of the view in a goroutine. A panic ends that part.
+func (v *view) start(part func()) {
 	v.live.Go(func() {
 		if err := panics.Try(func() error { part(); return nil }); err != nil {
-			v.line.log.Error("live view ended", "err", err, panics.Stack(err))
+			v.outbox.log.Error("live view ended", "err", err, panics.Stack(err))
 		}
 	})
 }
@@ -76,43 +77,44 @@ func (v *view) Show(text string) {
 	v.mu.Lock()
 	v.text = text
 	v.mu.Unlock()
-	v.rouse()
+	v.wake()
 }
 
-func (v *view) rouse() {
+// wake has the reply shown as it is now.
+func (v *view) wake() {
 	select {
 	case v.news <- struct{}{}:
 	default:
 	}
 }
 
-// Step implements [chat.Live]. A Stepper has the text first that came before s.
+// Step implements [chat.Live]. A Stepper is given the text that came before s first.
 func (v *view) Step(s chat.Step) {
 	v.showing.Lock()
 	defer v.showing.Unlock()
 	v.mu.Lock()
 	s, news := v.steps.Add(s)
 	v.mu.Unlock()
-	if v.line == nil || !news {
+	if v.outbox == nil || !news {
 		return
 	}
-	c, ok := v.line.Channel.(Stepper)
+	c, ok := v.outbox.channel.(Stepper)
 	if !ok {
-		v.rouse()
+		v.wake()
 		return
 	}
 	err := panics.Try(func() error {
-		v.tell(c)
-		c.Step(v.r, s)
+		v.passText(c)
+		c.Step(v.reply, s)
 		return nil
 	})
 	if err != nil {
-		v.line.log.Warn("step not shown", "err", err, panics.Stack(err))
+		v.outbox.log.Warn("step not shown", "err", err, panics.Stack(err))
 	}
 }
 
-// tell gives c the text so far, if that is news. The caller holds showing.
-func (v *view) tell(c Streamer) {
+// passText gives c the text so far, if it has changed. The caller holds showing.
+func (v *view) passText(c Streamer) {
 	if r := v.latest(); r.Text != v.streamed {
 		v.streamed = r.Text
 		c.Stream(r)
@@ -125,8 +127,8 @@ func (v *view) Close() {
 	v.live.Wait()
 }
 
-// changed waits until there is something to show.
-func (v *view) changed(ctx context.Context) bool {
+// waitForNews waits until there is something to show. It returns false if ctx ended.
+func (v *view) waitForNews(ctx context.Context) bool {
 	select {
 	case <-v.news:
 	case <-ctx.Done():
@@ -138,97 +140,101 @@ func (v *view) changed(ctx context.Context) bool {
 func (v *view) latest() chat.Reply {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r := v.r
-	if r.Text = v.text; v.line.lists() {
-		r.Text = v.line.above(r.Text, v.steps)
+	r := v.reply
+	r.Text = v.text
+	if v.outbox.render.showsSteps {
+		r.Text = v.outbox.render.withSteps(r.Text, v.steps)
 	}
 	return r
 }
 
 func (v *view) typing(ctx context.Context, c Typer) {
-	for wait := typingAfter; Sleep(ctx, wait); {
-		wait = typingEvery
+	for wait := typingDelay; Sleep(ctx, wait); {
+		wait = typingInterval
 		err := panics.Try(func() error {
-			ctx, cancel := context.WithTimeout(ctx, signTime)
+			ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 			defer cancel()
-			return c.Typing(ctx, v.r.To)
+			return c.Typing(ctx, v.reply.To)
 		})
 		if err != nil && ctx.Err() == nil {
-			wait = v.slower(err, wait)
+			wait = v.waitAfter(err, wait)
 		}
 	}
 }
 
 func (v *view) stream(ctx context.Context, c Streamer) {
-	for v.changed(ctx) {
+	for v.waitForNews(ctx) {
 		err := panics.Try(func() error {
 			v.showing.Lock()
 			defer v.showing.Unlock()
-			v.tell(c)
+			v.passText(c)
 			return nil
 		})
 		if err != nil {
-			v.line.log.Warn("live view ended", "err", err, panics.Stack(err))
+			v.outbox.log.Warn("live view ended", "err", err, panics.Stack(err))
 			return
 		}
-		if !Sleep(ctx, streamEvery) {
+		if !Sleep(ctx, streamInterval) {
 			return
 		}
 	}
 }
 
-// edit shows the reply by a message that is edited, or several.
+// edit shows the reply as one or several messages that it edits.
 func (v *view) edit(ctx context.Context) {
-	d := &delivery{line: v.line, id: v.r.ID, reply: v.r, live: true}
-	v.line.views.Store(v, nil)
+	d := &delivery{outbox: v.outbox, id: v.reply.ID, reply: v.reply, live: true}
+	v.outbox.views.Store(v, nil)
 	defer v.leave(ctx, d)
-	wait, again := showAfter, false
-	for again || v.changed(ctx) {
+	wait := showDelay
+	failed := false
+	for failed || v.waitForNews(ctx) {
 		if !Sleep(ctx, wait) {
 			return
 		}
-		err := v.paint(ctx, d)
-		wait = v.line.editor.EditEvery(v.r.To)
-		if again = err != nil; !again {
+		err := v.showLatest(ctx, d)
+		wait = v.outbox.editor.EditEvery(v.reply.To)
+		failed = err != nil
+		if !failed {
 			continue
 		}
-		if ctx.Err() != nil || hopeless(err) {
+		if ctx.Err() != nil || isHopeless(err) {
 			return
 		}
-		wait = max(wait, v.slower(err, slowEdits))
+		wait = max(wait, v.waitAfter(err, retryEditDelay))
 	}
 }
 
-// paint brings the newest text to the chat. Replies that were there before go first (P9).
-func (v *view) paint(ctx context.Context, d *delivery) error {
+// showLatest makes the messages of d show the reply as it is so far. Replies that were
+// in the outbox before are sent first (P9).
+func (v *view) showLatest(ctx context.Context, d *delivery) error {
 	if err := d.load(ctx); err != nil {
 		return err
 	}
 	for {
-		parts, err := v.line.parts(v.latest())
+		parts, err := v.outbox.render.parts(v.latest())
 		if err != nil {
 			return err
 		}
 		parts = withoutOverflow(parts)
-		more := len(parts) > len(d.Sent)
-		if more || d.Unsure != nil {
+		more := len(parts) > len(d.record.Sent)
+		if more || d.record.Unsure != nil {
 			if err := d.enter(ctx); err != nil {
 				return err
 			}
 		}
-		if more && d.Unsure == nil && v.line.traffic.busy(v.line.lane(v.r.To)) {
+		if more && d.record.Unsure == nil && v.outbox.traffic.isBusy(v.outbox.destination(v.reply.To)) {
 			d.exit()
-			if !Sleep(ctx, holdEvery) {
+			if !Sleep(ctx, busyInterval) {
 				return ctx.Err()
 			}
 			continue
 		}
-		v.shown.Store(len(parts)+len(d.Sent) > 0)
+		v.shown.Store(len(parts)+len(d.record.Sent) > 0)
 		err = d.put(ctx, parts)
-		if d.Unsure != nil || err != nil && !d.entered {
+		if d.record.Unsure != nil || err != nil && !d.entered {
 			return err // what is in doubt is found out before anybody else sends
 		}
-		if errKeep := d.keep(ctx); errKeep != nil {
+		if errKeep := d.save(ctx); errKeep != nil {
 			return errors.Join(err, errKeep)
 		}
 		d.exit()
@@ -236,39 +242,31 @@ func (v *view) paint(ctx context.Context, d *delivery) error {
 	}
 }
 
-// leave journals what the messages say at last, and whether others came below.
+// leave records what the messages say in the end, and whether other replies came below
+// them.
 func (v *view) leave(ctx context.Context, d *delivery) {
-	v.line.views.Delete(v)
+	v.outbox.views.Delete(v)
 	defer d.exit()
-	if len(d.Sent) == 0 && d.Unsure == nil {
+	if len(d.record.Sent) == 0 && d.record.Unsure == nil {
 		return
 	}
-	d.live, d.dirty = false, true
-	d.Above = d.Above || v.overtaken.Load()
-	if err := d.keep(ctx); err != nil {
-		v.line.log.Error("live view", "id", d.id, "err", err)
+	d.live = false
+	d.dirty = true
+	d.record.Above = d.record.Above || v.overtaken.Load()
+	if err := d.save(ctx); err != nil {
+		v.outbox.log.Error("live view", "id", d.id, "err", err)
 	}
 }
 
-// overtake tells the views in the chat of r that r will be below what they show.
-func (l *line) overtake(r chat.Reply) {
-	l.views.Range(func(key, _ any) bool {
-		if v := key.(*view); v.r.To == r.To && v.shown.Load() {
-			v.overtaken.Store(true)
-		}
-		return true
-	})
+// waitAfter returns how long to wait after err: as long as err asks for, or d.
+func (v *view) waitAfter(err error, d time.Duration) time.Duration {
+	v.outbox.log.Debug("live view", "chat", v.reply.To.Session(), "err", err)
+	return cmp.Or(requestedWait(err), d)
 }
 
-// slower says how long to wait after err: d unless err says so itself.
-func (v *view) slower(err error, d time.Duration) time.Duration {
-	v.line.log.Debug("live view", "chat", v.r.To.Session(), "err", err)
-	return cmp.Or(asked(err), d)
-}
-
-// hopeless says that a live view must not try again after err. A message may have
-// been sent although sending it failed, unless the network asked for patience.
-func hopeless(err error) bool {
+// isHopeless reports whether a live view must not try again after err: a message may
+// have been sent although sending it failed, unless the network asked to wait.
+func isHopeless(err error) bool {
 	var u unclear
-	return IsPermanent(err) || errors.As(err, &u) && asked(err) == 0
+	return IsPermanent(err) || errors.As(err, &u) && requestedWait(err) == 0
 }

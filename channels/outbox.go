@@ -4,186 +4,270 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"parley/channels/deadletter"
 	"parley/chat"
 	"parley/panics"
 	"parley/store"
 )
 
-// A line is one channel of a Hub, with its outbox.
-type line struct {
-	Channel
-	editor   Editor // the channel, nil if it is none
-	name     string
-	hub      *Hub
-	log      *slog.Logger
-	queue    store.Queue
-	delivery store.Table[record]
-	traffic  traffic
-	views    sync.Map     // *view -> nil: those that edit messages
-	noticed  sync.Map     // chat.Address -> true: was told that the disk is full
-	marks    chan marking // what react does next; nil for a channel without marks
-	errands  chan errand
-	dropped  atomic.Int64 // messages of strangers
-	fault    fault
-	sequence *sequence // nil: the channel is no Tracer
-	recovery recovery
+// An outbox sends the replies to one channel, in the order of each chat.
+type outbox struct {
+	name      string
+	channel   Channel
+	editor    Editor // the channel, nil if it is none
+	log       *slog.Logger
+	render    *renderer
+	queue     store.Queue
+	journal   store.Table[record]
+	traffic   traffic
+	recovery  recovery
+	sequence  *sequence // nil: the channel is no Tracer
+	questions *Questions
+	letters   *deadletter.Letters
+	answers   answerFiles
+	marks     *marker
+	views     sync.Map // *view -> nil: those that edit messages
+
+	sent func(channel string, r chat.Reply, waited time.Duration, tries int, err error)
+	fate func(ctx context.Context, r chat.Reply, tries int, reason string) error
 }
 
-// A letter is a reply in the outbox.
-type letter struct {
+// An outboxItem is a reply in the outbox, as the store has it. The fields of the
+// reply stand beside its own.
+type outboxItem struct {
 	chat.Reply
 	Pushed time.Time `json:"pushed,omitzero"`
-	Tries  int       `json:"tries,omitempty"` // how often it was parked and tried again by itself
-	After  Position  `json:"after,omitempty"` // that a Tracer knew then
+	Tries  int       `json:"tries,omitempty"` // how often it was a dead letter and was retried automatically
+	After  Position  `json:"after,omitempty"` // what a Tracer knew when the reply was pushed
 }
 
-func (r letter) pushed() time.Time { return cmp.Or(r.Pushed, time.Now()) }
+func (it outboxItem) pushed() time.Time { return cmp.Or(it.Pushed, time.Now()) }
 
-// lane names the chat of a, and the thread unless all of a chat are sent in
-// sequence. Replies to one lane go out in order (P9), and no lane waits for
-// another (P14).
-func (l *line) lane(a chat.Address) string {
-	if l.sequence != nil {
+// push puts r, which was a dead letter so many times, into the queue.
+func (ob *outbox) push(ctx context.Context, r chat.Reply, tries int) error {
+	if err := ob.storeQuestion(ctx, r); err != nil {
+		return err
+	}
+	item := outboxItem{Reply: r, Pushed: time.Now(), Tries: tries}
+	if ob.sequence != nil {
+		position, err := ob.sequence.tracer.Position(ctx, r)
+		if err != nil && !IsPermanent(err) { // else it becomes a dead letter when it is sent
+			return err
+		}
+		item.After = position
+	}
+	body, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	if err := ob.queue.Push(ctx, r.ID, body); err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	ob.overtakeViews(r)
+	return nil
+}
+
+// storeQuestion stores the question that r asks if its choices are buttons by which
+// people say something: before they can be pressed.
+func (ob *outbox) storeQuestion(ctx context.Context, r chat.Reply) error {
+	if r.Ask == nil || !r.Ask.Say || !ob.render.hasButtons(r.Ask) {
+		return nil
+	}
+	if !questionID.MatchString(r.Ask.ID) || len(r.Ask.Choices) == 0 {
+		return errors.New("a question needs an id of letters and digits, and choices")
+	}
+	_, err := ob.questions.open(ctx, r)
+	return err
+}
+
+// destination returns the name of the chat at a, with its thread unless all of a chat
+// is sent in sequence. Replies to one destination are sent in order (P9), and none of
+// them waits for another destination (P14).
+func (ob *outbox) destination(a chat.Address) string {
+	if ob.sequence != nil {
 		return a.Chat
 	}
 	return a.Chat + "\x00" + a.Thread
 }
 
-// work sends what is in the outbox until ctx ends.
-func (l *line) work(ctx context.Context) error {
+// work sends what is in the queue until ctx ends.
+func (ob *outbox) work(ctx context.Context) error {
 	key := func(item store.Item) string {
-		var r letter
-		_ = json.Unmarshal(item.Body, &r) // what cannot be read is parked in the lane of no chat
-		l.traffic.pulled(l.lane(r.To), r.pushed())
-		return l.lane(r.To)
+		var it outboxItem
+		_ = json.Unmarshal(item.Body, &it) // an unreadable item has no chat, and becomes a dead letter
+		destination := ob.destination(it.To)
+		ob.traffic.add(destination, it.pushed())
+		return destination
 	}
-	err := store.Work(ctx, l.queue, key, func(ctx context.Context, lane string, take func() []store.Item) {
+	err := store.Work(ctx, ob.queue, key, func(ctx context.Context, destination string, take func() []store.Item) {
 		for _, item := range take() {
-			if !l.deliver(ctx, lane, item) {
+			if !ob.process(ctx, destination, item) {
 				return
 			}
-			l.traffic.gone(lane)
+			ob.traffic.remove(destination)
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("outbox of %s: %w", l.name, err)
+		return fmt.Errorf("outbox of %s: %w", ob.name, err)
 	}
 	return nil
 }
 
-// deliver sends item, or parks it, however long it takes. It returns false when
-// ctx ended before; the item is then still in the queue.
-func (l *line) deliver(ctx context.Context, lane string, item store.Item) bool {
-	var r letter
-	d := delivery{line: l, id: item.ID}
-	reason, tries := json.Unmarshal(item.Body, &r), 0
-	if d.reply = r.Reply; reason != nil {
-		d.reply.ID, d.reply.To.Channel = item.ID, l.name
-		reason = fmt.Errorf("read outbox: %w", reason)
+// process sends item, or makes it a dead letter, however long that takes. It returns
+// false if ctx ended before; the item is still in the queue then.
+func (ob *outbox) process(ctx context.Context, destination string, item store.Item) bool {
+	var it outboxItem
+	d := delivery{outbox: ob, id: item.ID}
+	tries := 0
+	failure := json.Unmarshal(item.Body, &it)
+	d.reply = it.Reply
+	if failure != nil {
+		d.reply.ID = item.ID
+		d.reply.To.Channel = ob.name
+		failure = fmt.Errorf("read outbox: %w", failure)
 	} else {
-		if !l.persist(ctx, "read the journal of deliveries", d.enter) {
+		if !ob.persist(ctx, "read the journal of deliveries", d.enter) {
 			return false
 		}
 		defer d.exit()
-		if s := l.sequence; s != nil {
-			d.after, d.begun = r.After, item.Again && s.first(r.To.Chat)
+		if s := ob.sequence; s != nil {
+			d.after = it.After
+			d.begun = item.Again && s.isFirst(it.To.Chat)
 		}
-		tries, reason = l.try(ctx, lane, &d)
+		tries, failure = ob.sendWithRetries(ctx, destination, &d)
 	}
-	if reason != nil {
-		if ctx.Err() != nil {
-			return false
-		}
-		parked := func(ctx context.Context) error {
-			return l.hub.park(ctx, Parked{Reply: d.reply, Reason: reason.Error(), Tries: r.Tries})
-		}
-		if !l.persist(ctx, "park reply", parked) {
-			return false
-		}
-	} else if d.reply.Unasked {
-		taken := func(ctx context.Context) error { return l.hub.cfg.Fate(ctx, d.reply, r.Tries, "") }
-		if !l.persist(ctx, "note a delivery", taken) {
-			return false
-		}
+	if failure != nil && ctx.Err() != nil {
+		return false
+	}
+	if !ob.recordFate(ctx, &d, it.Tries, failure) {
+		return false
 	}
 	done := item.Done
-	if reason == nil && l.sequence != nil {
+	if failure == nil && ob.sequence != nil {
 		done = func(ctx context.Context) error {
-			note := func(ctx context.Context) error { return l.sequence.note(ctx, &d) }
+			note := func(ctx context.Context) error { return ob.sequence.noteSent(ctx, &d) }
 			return store.InOrder(ctx, note, item.Done)
 		}
 	}
-	if !l.persist(ctx, "end delivery", done) {
+	if !ob.persist(ctx, "end delivery", done) {
 		return false
 	}
-	l.left(r, tries, reason)
-	return l.persist(ctx, "end delivery", d.forget)
+	ob.reportEnd(it, tries, failure)
+	return ob.persist(ctx, "end delivery", d.forget)
 }
 
-// left tells that r is no longer in the outbox: it was sent, or parked for a reason.
-func (l *line) left(r letter, tries int, reason error) {
-	if reason == nil {
-		for _, id := range append([]string{r.Quote}, r.Also...) {
-			l.mark(spot{r.To, id}, Done)
+// recordFate records what became of d before it leaves the queue: it is a dead letter
+// if it failed, and otherwise, if no person waits for it, it is reported as delivered.
+// It returns false if ctx ended before.
+func (ob *outbox) recordFate(ctx context.Context, d *delivery, tries int, failure error) bool {
+	if failure != nil {
+		return ob.persist(ctx, "keep dead letter", func(ctx context.Context) error {
+			return ob.letters.Add(ctx, deadletter.Letter{Reply: d.reply, Reason: failure.Error(), Tries: tries})
+		})
+	}
+	if d.reply.Unasked {
+		return ob.persist(ctx, "note a delivery", func(ctx context.Context) error {
+			return ob.fate(ctx, d.reply, tries, "")
+		})
+	}
+	return true
+}
+
+// reportEnd reports that it left the queue: it was sent, or else it failed.
+func (ob *outbox) reportEnd(it outboxItem, tries int, failure error) {
+	if failure == nil {
+		for _, id := range append([]string{it.Quote}, it.Also...) {
+			ob.marks.mark(messageID{it.To, id}, Done)
 		}
 	}
-	l.hub.cfg.Sent(l.name, r.Reply, time.Since(r.pushed()), tries, reason)
+	ob.sent(ob.name, it.Reply, time.Since(it.pushed()), tries, failure)
 }
 
-// try sends d until it is sent, or until that is hopeless and the error says
-// why. It returns how often it tried.
-func (l *line) try(ctx context.Context, lane string, d *delivery) (int, error) {
-	p := patience()
+// sendWithRetries sends d, or returns why that is hopeless. It also returns the number
+// of attempts.
+func (ob *outbox) sendWithRetries(ctx context.Context, destination string, d *delivery) (int, error) {
+	backoff := networkBackoff()
 	for {
-		recovered := l.recovery.next()
+		recovered := ob.recovery.next()
 		err := d.finish(ctx)
 		if err == nil || ctx.Err() != nil || IsPermanent(err) {
-			return p.tries + 1, err
+			return backoff.tries + 1, err
 		}
-		wait := p.Next(err)
-		if p.over() {
-			return p.tries, fmt.Errorf("tried for %v: %w", giveUp, err)
+		wait := backoff.Next(err)
+		if backoff.isHopeless() {
+			return backoff.tries, fmt.Errorf("tried for %v: %w", giveUpAfter, err)
 		}
 		level := slog.LevelDebug
-		if p.tries == 1 && asked(err) == 0 { // else nothing is wrong
+		if backoff.tries == 1 && requestedWait(err) == 0 { // else nothing is wrong
 			level = slog.LevelWarn
 		}
-		l.log.Log(ctx, level, "reply not sent yet", "chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, panics.Stack(err))
-		l.traffic.rest(lane, wait)
-		if asked(err) > 0 { // the network knows best
+		ob.log.Log(ctx, level, "reply not sent yet",
+			"chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, panics.Stack(err))
+		ob.traffic.retryIn(destination, wait)
+		if requestedWait(err) > 0 { // the network knows best
 			recovered = nil
 		}
 		select {
 		case <-time.After(wait):
 		case <-recovered:
-			p.last = 0
-			l.traffic.rest(lane, 0)
+			backoff.last = 0
+			ob.traffic.retryIn(destination, 0)
 		case <-ctx.Done():
-			return p.tries, ctx.Err()
+			return backoff.tries, ctx.Err()
 		}
 	}
 }
 
-// persist does f, which writes to the store, until it succeeds or ctx ends. A
-// full disk must not make us send twice what was sent (P19).
-func (l *line) persist(ctx context.Context, what string, f func(context.Context) error) bool {
-	p := Backoff{Least: firstWait, Most: storeWait}
+// persist calls f, which writes to the store, until it succeeds or ctx ends. A full
+// disk must not make us send again what was sent (P19).
+func (ob *outbox) persist(ctx context.Context, what string, f func(context.Context) error) bool {
+	backoff := Backoff{Least: firstWait, Most: maxStoreWait}
 	for {
 		err := attempt(ctx, f)
 		if err == nil {
 			return true
 		}
-		if p.tries == 0 {
-			l.log.Error(what, "err", err)
+		if backoff.tries == 0 {
+			ob.log.Error(what, "err", err)
 		}
-		if !Sleep(ctx, p.Next(err)) {
+		if !Sleep(ctx, backoff.Next(err)) {
 			return false
 		}
 	}
+}
+
+// sendUnqueued sends r in one attempt, past the queue.
+func (ob *outbox) sendUnqueued(ctx context.Context, r chat.Reply) error {
+	parts, err := ob.render.parts(r)
+	if err != nil {
+		return err
+	}
+	d := delivery{outbox: ob, id: r.ID, reply: r, loaded: true}
+	if err := d.enter(ctx); err != nil {
+		return err
+	}
+	defer d.exit()
+	if ob.sequence != nil {
+		if d.after, err = ob.sequence.tracer.Position(ctx, r); err != nil {
+			return err
+		}
+	}
+	return d.put(ctx, parts)
+}
+
+// overtakeViews tells the live views in the chat of r that r comes below what they
+// show.
+func (ob *outbox) overtakeViews(r chat.Reply) {
+	ob.views.Range(func(key, _ any) bool {
+		if v := key.(*view); v.reply.To == r.To && v.shown.Load() {
+			v.overtaken.Store(true)
+		}
+		return true
+	})
 }

@@ -288,7 +288,7 @@ func TestP10Backoff(t *testing.T) {
 		if span := tries[len(tries)-1].Sub(tries[0]); span < 24*time.Hour {
 			t.Errorf("given up after %v", span)
 		}
-		parked, err := h.Parked(t.Context())
+		parked, err := h.DeadLetters().List(t.Context())
 		if err != nil || len(parked) != 1 || parked[0].Reply.Text != "one" || !strings.Contains(parked[0].Reason, "adapter not ready") {
 			t.Errorf("parked: %+v, %v", parked, err)
 		}
@@ -323,7 +323,7 @@ func TestP10AfterAndPermanent(t *testing.T) {
 				if got := ops[1].Time.Sub(start); got != c.waits {
 					t.Errorf("went on after %v, want %v", got, c.waits)
 				}
-				if parked, _ := h.Parked(t.Context()); len(parked) != c.parked {
+				if parked, _ := h.DeadLetters().List(t.Context()); len(parked) != c.parked {
 					t.Errorf("parked: %+v", parked)
 				}
 				if last := ops[len(ops)-1].Reply.Text; last != "two" {
@@ -365,7 +365,7 @@ func TestP10ParkedIsBounded(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		parked, err := h.Parked(t.Context())
+		parked, err := h.DeadLetters().List(t.Context())
 		if err != nil || len(parked) != 1000 || parked[len(parked)-1].Reply.ID != "1202" {
 			t.Errorf("%d parked, %v", len(parked), err)
 		}
@@ -439,7 +439,7 @@ func TestP21DamagedEntry(t *testing.T) {
 		send(t, h, reply("a", "one"))
 		h.drain()
 		m.shows("one")
-		if parked, err := h.Parked(t.Context()); err != nil || len(parked) != 1 || parked[0].Reply.ID != "bad" {
+		if parked, err := h.DeadLetters().List(t.Context()); err != nil || len(parked) != 1 || parked[0].Reply.ID != "bad" {
 			t.Errorf("parked: %+v, %v", parked, err)
 		}
 	})

@@ -203,7 +203,7 @@ func TestOverflowRefused(t *testing.T) {
 		if len(kept) != 1 {
 			t.Errorf("%d files are kept", len(kept))
 		}
-		parked, _ := h.Parked(t.Context())
+		parked, _ := h.DeadLetters().List(t.Context())
 		if len(parked) > 0 {
 			t.Errorf("parked: %+v", parked)
 		}

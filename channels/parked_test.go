@@ -19,7 +19,7 @@ import (
 )
 
 // park leaves replies with those texts parked in the room.
-func park(t *testing.T, m *machine, h *house, texts ...string) []channels.Parked {
+func park(t *testing.T, m *machine, h *house, texts ...string) []chat.DeadLetter {
 	t.Helper()
 	m.on(func(op channeltest.Op) error {
 		if op.Reply.To == room {
@@ -32,7 +32,7 @@ func park(t *testing.T, m *machine, h *house, texts ...string) []channels.Parked
 		time.Sleep(time.Minute)
 	}
 	m.on(nil)
-	all, err := h.Parked(t.Context())
+	all, err := h.DeadLetters().List(t.Context())
 	if err != nil || len(all) != len(texts) {
 		t.Fatalf("parked: %+v, %v", all, err)
 	}
@@ -48,34 +48,34 @@ func TestP10Resend(t *testing.T) {
 		h.stop()
 		m.reboot(t.Context())
 		h = m.start(0)
-		all, err := h.Parked(t.Context())
+		all, err := h.DeadLetters().List(t.Context())
 		if err != nil || len(all) != 3 || all[0].Key != key || all[0].Reply.Text != "one" {
 			t.Errorf("parked: %+v, %v", all, err)
 		}
 		m.on(func(channeltest.Op) error { return &channels.Error{Permanent: true, Err: errors.New("still")} })
-		if err := h.Resend(t.Context(), key); err != nil {
+		if err := h.DeadLetters().Retry(t.Context(), key); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		all, _ = h.Parked(t.Context())
+		all, _ = h.DeadLetters().List(t.Context())
 		if len(all) != 3 || all[2].Reply.Text != "one" || all[2].Key == key {
 			t.Errorf("parked again: %+v", all)
 		}
 		m.on(nil)
-		if err := h.Resend(t.Context(), all[2].Key); err != nil {
+		if err := h.DeadLetters().Retry(t.Context(), all[2].Key); err != nil {
 			t.Error(err)
 		}
-		if err := h.Resend(t.Context(), all[2].Key); !errors.Is(err, store.ErrNotFound) {
+		if err := h.DeadLetters().Retry(t.Context(), all[2].Key); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the second time: %v", err)
 		}
 		for range 2 {
-			if err := h.Drop(t.Context(), all[0].Key); err != nil {
+			if err := h.DeadLetters().Dismiss(t.Context(), all[0].Key); err != nil {
 				t.Error(err)
 			}
 		}
 		h.drain()
 		m.shows("one")
-		if all, _ := h.Parked(t.Context()); len(all) != 1 || all[0].Reply.Text != "three" {
+		if all, _ := h.DeadLetters().List(t.Context()); len(all) != 1 || all[0].Reply.Text != "three" {
 			t.Errorf("left: %+v", all)
 		}
 	})
@@ -90,12 +90,12 @@ func TestP9ResendCrash(t *testing.T) {
 				key := park(t, m, h, "one")[0].Key
 				h.stop()
 				m.crash, m.late = m.ops+crash, late
-				if h.Resend(t.Context(), key) == nil {
+				if h.DeadLetters().Retry(t.Context(), key) == nil {
 					t.Fatal("no crash")
 				}
 				m.reboot(t.Context())
 				h = m.start(0)
-				if err := h.Resend(t.Context(), key); err != nil && !errors.Is(err, store.ErrNotFound) {
+				if err := h.DeadLetters().Retry(t.Context(), key); err != nil && !errors.Is(err, store.ErrNotFound) {
 					t.Error(err)
 				}
 				h.drain()
@@ -183,7 +183,7 @@ func TestCommandOnce(t *testing.T) {
 		admit(t, h)
 		say(t, m, msg)
 		synctest.Wait()
-		if all, err := h.Parked(t.Context()); err != nil || len(all) != 1 {
+		if all, err := h.DeadLetters().List(t.Context()); err != nil || len(all) != 1 {
 			t.Errorf("parked: %+v, %v", all, err)
 		}
 		m.shows("one")
@@ -310,7 +310,7 @@ func TestP10ParkedOnce(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		all, err := h.Parked(t.Context())
+		all, err := h.DeadLetters().List(t.Context())
 		if err != nil || len(all) != 1 || all[0].Reply.Text != "hello" {
 			t.Errorf("parked: %+v, %v", all, err)
 		}
@@ -349,7 +349,7 @@ func TestRetryOfUnasked(t *testing.T) {
 			t.Errorf("told %q", fates)
 		}
 		m.shows("news")
-		if all, err := h.Parked(t.Context()); err != nil || len(all) != 1 || all[0].Reply.Text != "an answer" {
+		if all, err := h.DeadLetters().List(t.Context()); err != nil || len(all) != 1 || all[0].Reply.Text != "an answer" {
 			t.Errorf("left: %+v, %v", all, err)
 		}
 	})

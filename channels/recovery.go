@@ -2,28 +2,28 @@ package channels
 
 import "sync"
 
-// A recovery tells those who wait that their network can be reached again.
+// A recovery wakes those who wait until their network can be reached again.
 type recovery struct {
-	mu    sync.Mutex
-	again chan struct{} // nil while nobody waits
+	mu        sync.Mutex
+	recovered chan struct{} // nil while nobody waits
 }
 
-// next returns what is closed at the next recovery.
+// next returns a channel that is closed at the next recovery.
 func (r *recovery) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.again == nil {
-		r.again = make(chan struct{})
+	if r.recovered == nil {
+		r.recovered = make(chan struct{})
 	}
-	return r.again
+	return r.recovered
 }
 
-// announce ends the wait of all who wait.
+// announce wakes all who wait.
 func (r *recovery) announce() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.again != nil {
-		close(r.again)
-		r.again = nil
+	if r.recovered != nil {
+		close(r.recovered)
+		r.recovered = nil
 	}
 }

@@ -11,41 +11,40 @@ import (
 )
 
 const (
-	leastWait = 100 * time.Millisecond // whatever a channel says, no lane spins
-	firstWait = time.Second
-	longWait  = 5 * time.Minute
-	storeWait = 15 * time.Second // the longest for our own disk
-	giveUp    = 24 * time.Hour
-
-	attemptTime = 2 * time.Minute
-	uploadTime  = 15 * time.Minute // of one with files: 50 MB on a slow line
-	grace       = 3 * time.Second
+	minWait       = 100 * time.Millisecond // whatever a network asks for
+	firstWait     = time.Second
+	maxWait       = 5 * time.Minute
+	maxStoreWait  = 15 * time.Second // our own disk is back soon
+	giveUpAfter   = 24 * time.Hour
+	sendTimeout   = 2 * time.Minute
+	uploadTimeout = 15 * time.Minute // of a message with files: 50 MB on a slow connection
+	gracePeriod   = 3 * time.Second  // for what is under way when the process ends
 )
 
-// asked returns how long err asks to wait, 0 when it does not say.
-func asked(err error) time.Duration {
+// requestedWait returns how long err asks to wait, or 0 if it does not say.
+func requestedWait(err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) && e.After > 0 {
-		return max(e.After, leastWait)
+		return max(e.After, minWait)
 	}
 	return 0
 }
 
-// attempt does f within attemptTime.
+// attempt calls f with the time limit of a message.
 func attempt(ctx context.Context, f func(context.Context) error) error {
-	return within(ctx, attemptTime, f)
+	return within(ctx, sendTimeout, f)
 }
 
-// within does f within limit. When ctx ends, f still gets a moment:
-// what is on its way must not be in doubt because of an orderly end.
+// within calls f with a time limit. When ctx ends, f still has a moment: an orderly
+// shutdown must not leave in doubt what was being sent.
 func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
 	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cancel) })()
 	return panics.Try(func() error { return f(lingering) })
 }
 
-// Sleep waits for d and says whether ctx is still on.
+// Sleep waits for d, or until ctx ends. It reports whether ctx goes on.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -54,8 +53,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// A Backoff is how one thing is tried again and again (P10): after a wait of
-// about Least, doubling to Most.
+// A Backoff spaces the attempts at one thing (P10): after each failure it waits for
+// about Least, then twice as long, and so on up to Most.
 type Backoff struct {
 	Least, Most time.Duration
 
@@ -64,18 +63,20 @@ type Backoff struct {
 	last  time.Duration
 }
 
-// Next returns the wait after err, which is as long as err says if it is an
-// *Error that asks for one.
+// Next returns how long to wait after err. If err is an *Error that asks for a
+// certain time, that is it.
 func (b *Backoff) Next(err error) time.Duration {
-	if b.tries++; b.tries == 1 {
+	b.tries++
+	if b.tries == 1 {
 		b.since = time.Now()
 	}
 	b.last = min(max(2*b.last, b.Least), b.Most)
-	return cmp.Or(asked(err), b.last-rand.N(b.last/4+1))
+	return cmp.Or(requestedWait(err), b.last-rand.N(b.last/4+1))
 }
 
-// patience is the Backoff of what the Hub asks of a network.
-func patience() Backoff { return Backoff{Least: firstWait, Most: longWait} }
+// isHopeless reports whether the attempts have failed for so long that they will not
+// succeed.
+func (b *Backoff) isHopeless() bool { return b.tries > 0 && time.Since(b.since) >= giveUpAfter }
 
-// over says that err has come for so long that it will not pass.
-func (b *Backoff) over() bool { return b.tries > 0 && time.Since(b.since) >= giveUp }
+// networkBackoff returns the Backoff for calls of a network.
+func networkBackoff() Backoff { return Backoff{Least: firstWait, Most: maxWait} }

@@ -211,7 +211,7 @@ func TestC051InitialAnswers(t *testing.T) {
 func TestOffice(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(channeltest.All)
-		if at, ok := h.Office(); ok {
+		if at, ok := h.OwnerChat(); ok {
 			t.Errorf("an office without owners: %v", at)
 		}
 		a, err := admission.NewRules([]string{"elsewhere:1", "net:7", "net:8"}, nil)
@@ -219,7 +219,7 @@ func TestOffice(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.Access().SetRules(a)
-		if at, ok := h.Office(); !ok || at != (chat.Address{Channel: "net", Chat: "7"}) {
+		if at, ok := h.OwnerChat(); !ok || at != (chat.Address{Channel: "net", Chat: "7"}) {
 			t.Errorf("the office is %v, %v", at, ok)
 		}
 		h.stop()

@@ -13,33 +13,36 @@ import (
 	"parley/store"
 )
 
-// A sequence has the messages to one chat of a Tracer sent one after the other,
-// so that at most one of them is in doubt when the process dies: it may have
-// been sent, or not. Whoever sends next has the Tracer find out first.
+// A sequence sends the messages to each chat of a Tracer one after the other, so that
+// at most one of them is in doubt when the process dies: it may or may not have been
+// sent. Before the next message is sent, the Tracer finds out.
 //
-// For that, the store knows a number that the message in doubt is above, and
-// that all other messages of ours in the chat are not:
+// For that, the store has a number below that of the message in doubt, and not below
+// that of any other message of ours in the chat:
 //
-//   - Of the first message of a reply it is in the outbox, beside the reply, or
-//     the number of the message that came last in the chat, if that is higher.
-//     No commit is made for it.
-//   - Of every other message, and when too many others were sent meanwhile, it
-//     is in the record of the delivery, which is written before the message is sent.
+//   - For the first message of a reply it is the number in the outbox, beside the
+//     reply, or that of the last message in the chat, whichever is higher. This costs
+//     no commit.
+//   - For every other message, and if too many others were sent meanwhile, it is in
+//     the record of the delivery, which is written before the message is sent.
 type sequence struct {
-	line   *line
-	tracer Tracer
+	name      string // of the channel
+	tracer    Tracer
+	journal   store.Table[record]
+	lastSent  store.Table[lastSent]
+	receiptOf func(question string) Receipt
 
 	loading sync.Mutex
 	loaded  bool
-	base    map[string]Position // chat -> how far the numbers had come when deliveries that are not over sent something there
+	base    map[string]Position // by chat: the highest number in unfinished deliveries at the start
 
 	mu      sync.Mutex
 	chats   map[string]*chatState
-	resumed map[string]bool // chats whose first reply from before this start is known, or whose doubt is another one
+	resumed map[string]bool // chats where the message in doubt at the start is known
 }
 
-// A chatState is what goes on in a chat. It is present while somebody sends
-// there or wants to, and while a message is in doubt.
+// A chatState is what goes on in a chat. It exists while somebody sends there or waits
+// to, and while a message is in doubt.
 type chatState struct {
 	users   int
 	sending chan struct{} // holds a token while somebody may send
@@ -48,22 +51,22 @@ type chatState struct {
 
 // A doubt is a message in doubt.
 type doubt struct {
-	id string // of its reply, whose record tells of the doubt; empty if there is none
+	id string // of the reply whose record has the doubt; empty if none has
 	unsure
 }
 
 // unsure is what is known of a message that may have been sent.
 type unsure struct {
 	To    chat.Address   `json:"to"`
-	After Position       `json:"after,omitempty"` // its number is higher; 0 if nobody can say
-	Index int            `json:"index,omitempty"` // which message of its reply it is, from 0
+	After Position       `json:"after,omitempty"` // its number is higher; 0 if that is not known
+	Index int            `json:"index,omitempty"` // its index among the messages of its reply
 	Says  string         `json:"says,omitempty"`  // digest of its text; empty if that was to change
-	Ask   *chat.Question `json:"ask,omitempty"`   // whose buttons it has
-	Files []chat.File    `json:"files,omitempty"` // that it shows
+	Ask   *chat.Question `json:"ask,omitempty"`   // the question whose buttons it has
+	Files []chat.File    `json:"files,omitempty"` // the files it shows
 }
 
-// lastSent is the reply that was sent to a chat last. It is written before the
-// reply leaves the outbox.
+// lastSent is the last reply that was sent to a chat. It is written before the reply
+// leaves the outbox.
 type lastSent struct {
 	Reply    string    `json:"reply"`    // its ID
 	Position Position  `json:"position"` // how far the numbers had come
@@ -71,17 +74,26 @@ type lastSent struct {
 	Time     time.Time `json:"time"`
 }
 
-// farAhead is how many numbers may be given between the time when a reply is
-// put into the outbox and the time when it is sent, without a commit before.
+// farAhead is how many numbers may be used between the time when a reply enters the
+// outbox and the time when it is sent, without a commit before it is sent.
 const farAhead = 32
 
-func newSequence(l *line, t Tracer) *sequence {
-	return &sequence{line: l, tracer: t, base: map[string]Position{}, chats: map[string]*chatState{}, resumed: map[string]bool{}}
+func newSequence(channel string, t Tracer, kept tables, receiptOf func(question string) Receipt) *sequence {
+	return &sequence{
+		name:      channel,
+		tracer:    t,
+		journal:   kept.deliveries,
+		lastSent:  kept.lastSent,
+		receiptOf: receiptOf,
+		base:      map[string]Position{},
+		chats:     map[string]*chatState{},
+		resumed:   map[string]bool{},
+	}
 }
 
-func (s *sequence) key(chat string) string { return s.line.name + "/" + chat }
+func (s *sequence) key(chat string) string { return s.name + "/" + chat }
 
-// load reads what the store knows from before the start, once.
+// load reads what the store has from before the start, once.
 func (s *sequence) load(ctx context.Context) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -94,8 +106,8 @@ func (s *sequence) load(ctx context.Context) error {
 			errs = append(errs, s.tracer.Recall(ctx, to, p))
 		}
 	}
-	err := s.line.delivery.Retain(ctx, func(id string, r record) bool {
-		if r.To.Channel != s.line.name {
+	err := s.journal.Retain(ctx, func(id string, r record) bool {
+		if r.To.Channel != s.name {
 			return true
 		}
 		for _, m := range r.Sent {
@@ -112,9 +124,9 @@ func (s *sequence) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read deliveries: %w", err)
 	}
-	err = s.line.hub.kept.lastSent.Retain(ctx, func(key string, last lastSent) bool {
+	err = s.lastSent.Retain(ctx, func(key string, last lastSent) bool {
 		if id, ok := strings.CutPrefix(key, s.key("")); ok {
-			recall(chat.Address{Channel: s.line.name, Chat: id}, last.Position)
+			recall(chat.Address{Channel: s.name, Chat: id}, last.Position)
 		}
 		return time.Since(last.Time) < keepRecords
 	})
@@ -143,7 +155,8 @@ func (s *sequence) enter(ctx context.Context, chat string) error {
 	}
 }
 
-// exit lets the next one send to chat, which has to settle what is left in doubt.
+// exit lets the next delivery send to chat. That one has to settle the doubts that are
+// left.
 func (s *sequence) exit(chat string, left ...doubt) {
 	s.mu.Lock()
 	c := s.state(chat)
@@ -176,10 +189,10 @@ func (s *sequence) release(chat string, c *chatState) {
 	}
 }
 
-// first reports whether a reply to chat that was in the outbox at the start is
-// the first one there, so that it may have been sent before. It is not if
-// another message was in doubt: then nothing else was sent there.
-func (s *sequence) first(chat string) bool {
+// isFirst reports whether a reply to chat that was in the outbox at the start is the
+// first one there: only that one may have been sent before. None is if the journal has
+// another message in doubt, because then nothing else was sent there.
+func (s *sequence) isFirst(chat string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := !s.resumed[chat]
@@ -187,9 +200,9 @@ func (s *sequence) first(chat string) bool {
 	return first
 }
 
-// settle finds out what became of the messages to chat that others left in
-// doubt, and notes it for them. The caller may send to chat; its own reply, with
-// the ID own, has its doubt in its record.
+// settle finds out what became of the messages to chat that other deliveries left in
+// doubt, and records it for them. The caller may send to chat. Its own reply has the ID
+// own, and has its doubt in its record.
 func (s *sequence) settle(ctx context.Context, chat, own string) error {
 	s.mu.Lock()
 	c := s.state(chat)
@@ -213,11 +226,11 @@ func (s *sequence) settleOther(ctx context.Context, d doubt) error {
 	if err != nil || d.id == "" {
 		return err
 	}
-	_, _, err = s.line.delivery.Update(ctx, d.id, func(r *record) error {
+	_, _, err = s.journal.Update(ctx, d.id, func(r *record) error {
 		if r.Unsure == nil {
 			return store.ErrUnchanged
 		}
-		r.settle(found)
+		r.resolve(found)
 		return nil
 	})
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -226,8 +239,8 @@ func (s *sequence) settleOther(ctx context.Context, d doubt) error {
 	return nil
 }
 
-// trace finds out whether the message in doubt was sent. It returns nil if it
-// was not, or nobody can say.
+// trace finds out whether the message in doubt was sent. It returns nil if it was not,
+// or if nobody can say.
 func (s *sequence) trace(ctx context.Context, d doubt) (*sent, error) {
 	last, err := s.last(ctx, d.To.Chat)
 	if err != nil {
@@ -238,11 +251,12 @@ func (s *sequence) trace(ctx context.Context, d doubt) (*sent, error) {
 	}
 	found := sent{Says: d.Says}
 	if d.Ask != nil {
-		found.Receipt = s.line.hub.questionReceipt(d.Ask.ID) // somebody may have pressed its button
+		found.Receipt = s.receiptOf(d.Ask.ID) // somebody may have pressed its button
 	}
 	if found.Receipt == "" && d.After > 0 {
 		err = attempt(ctx, func(ctx context.Context) (err error) {
-			found.Receipt, err = s.tracer.Trace(ctx, chat.Reply{ID: d.id, To: d.To, Ask: d.Ask, Files: d.Files}, d.After)
+			inDoubt := chat.Reply{ID: d.id, To: d.To, Ask: d.Ask, Files: d.Files}
+			found.Receipt, err = s.tracer.Trace(ctx, inDoubt, d.After)
 			return err
 		})
 	}
@@ -258,28 +272,28 @@ func (s *sequence) trace(ctx context.Context, d doubt) (*sent, error) {
 	return &found, nil
 }
 
-// last returns what was sent to chat last, which may be nothing.
+// last returns the last reply that was sent to chat, or the zero value.
 func (s *sequence) last(ctx context.Context, chat string) (last lastSent, err error) {
-	last, _, err = s.line.hub.kept.lastSent.Get(ctx, s.key(chat))
+	last, _, err = s.lastSent.Get(ctx, s.key(chat))
 	if errors.Is(err, store.ErrNotFound) {
 		return lastSent{}, nil
 	}
 	return last, err
 }
 
-// note journals that d was sent, before it leaves the outbox.
-func (s *sequence) note(ctx context.Context, d *delivery) error {
+// noteSent records that d was sent, before it leaves the outbox.
+func (s *sequence) noteSent(ctx context.Context, d *delivery) error {
 	p, err := s.tracer.Position(ctx, d.reply)
-	if err != nil || len(d.Sent) == 0 {
+	if err != nil || len(d.record.Sent) == 0 {
 		return err
 	}
-	sent := lastSent{Reply: d.id, Position: p, Sent: d.Sent, Time: time.Now()}
-	return s.line.hub.kept.lastSent.Set(ctx, s.key(d.reply.To.Chat), sent)
+	sent := lastSent{Reply: d.id, Position: p, Sent: d.record.Sent, Time: time.Now()}
+	return s.lastSent.Set(ctx, s.key(d.reply.To.Chat), sent)
 }
 
-// began returns what is in doubt of d, which was in the outbox at the start and
-// is the first one there for its chat: whether the first of parts was sent.
-func (s *sequence) began(ctx context.Context, d *delivery, parts []chat.Reply) (*unsure, error) {
+// firstDoubt returns the doubt about d, which was in the outbox at the start and is the
+// first one there for its chat: whether the first of parts was sent.
+func (s *sequence) firstDoubt(ctx context.Context, d *delivery, parts []chat.Reply) (*unsure, error) {
 	last, err := s.last(ctx, d.reply.To.Chat)
 	if err != nil || len(parts) == 0 {
 		return nil, err
@@ -291,8 +305,8 @@ func (s *sequence) began(ctx context.Context, d *delivery, parts []chat.Reply) (
 	return &u, nil
 }
 
-// unsureOf is what is known of part, message i of its reply, if it may have
-// been sent after that position.
+// unsureOf returns what is known of part, message i of its reply, if it may have been
+// sent after that position.
 func unsureOf(part chat.Reply, i int, after Position) unsure {
 	return unsure{To: part.To, After: after, Index: i, Says: digest(part), Ask: part.Ask, Files: part.Files}
 }

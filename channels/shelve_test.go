@@ -26,7 +26,7 @@ func TestP20Shelve(t *testing.T) {
 		queues := []string{"inbox", "outbox/gone", "outbox/net"}
 		for _, want := range []int{3, 0} {
 			hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
-			if n, err := hub.Shelve(t.Context(), queues, "it waited"); n != want || err != nil {
+			if n, err := hub.DeadLetters().FromOutboxes(t.Context(), queues, "it waited"); n != want || err != nil {
 				t.Errorf("%d shelved, %v, want %d", n, err, want)
 			}
 		}
@@ -38,12 +38,12 @@ func TestP20Shelve(t *testing.T) {
 		h := m.start(0)
 		h.drain()
 		m.shows()
-		parked, err := h.Parked(t.Context())
+		parked, err := h.DeadLetters().List(t.Context())
 		if err != nil || len(parked) != 3 {
 			t.Fatalf("parked: %+v, %v", parked, err)
 		}
 		for _, want := range []chat.Reply{{ID: "x", To: chat.Address{Channel: "gone"}}, reply("a", "one"), reply("b", "two")} {
-			if !slices.ContainsFunc(parked, func(p channels.Parked) bool {
+			if !slices.ContainsFunc(parked, func(p chat.DeadLetter) bool {
 				return reflect.DeepEqual(p.Reply, want) && p.Reason == "it waited"
 			}) {
 				t.Errorf("parked: %+v, and not %+v", parked, want)
@@ -67,7 +67,7 @@ func TestP21Shelve(t *testing.T) {
 		hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if n, err := hub.Shelve(ctx, []string{"outbox/net"}, "it waited"); n != 1 || err != nil {
+		if n, err := hub.DeadLetters().FromOutboxes(ctx, []string{"outbox/net"}, "it waited"); n != 1 || err != nil {
 			t.Errorf("%d shelved, %v", n, err)
 		}
 	})
@@ -80,7 +80,7 @@ func TestP9ShelveCrash(t *testing.T) {
 			in(t, func(t *testing.T, m *machine) {
 				shelve := func() error {
 					hub := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
-					_, err := hub.Shelve(t.Context(), []string{"outbox/net"}, "it waited")
+					_, err := hub.DeadLetters().FromOutboxes(t.Context(), []string{"outbox/net"}, "it waited")
 					return err
 				}
 				old := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
@@ -93,7 +93,7 @@ func TestP9ShelveCrash(t *testing.T) {
 					t.Error("the second time")
 				}
 				seen := map[string]int{}
-				parked, err := channels.NewHub(channels.Config{Store: m.disk(), Log: discard}).Parked(t.Context())
+				parked, err := channels.NewHub(channels.Config{Store: m.disk(), Log: discard}).DeadLetters().List(t.Context())
 				for _, p := range parked {
 					seen[p.Reply.ID]++
 				}

@@ -56,9 +56,9 @@ func TestAllFromCatalogue(t *testing.T) {
 			"tea": {Choices: []string{"Tea", "Rum"}}, "any": {Choices: []string{"Tea", "Rum"}, Free: true},
 		} {
 			q.ID = id
-			go h.Ask(t.Context(), chat.Reply{ID: "q" + id, To: office, Ask: &q}) //nolint:errcheck // it is withdrawn
+			go h.Questions().Ask(t.Context(), chat.Reply{ID: "q" + id, To: office, Ask: &q}) //nolint:errcheck // it is withdrawn
 			time.Sleep(time.Minute)
-			if err := h.Withdraw(t.Context(), id); err != nil {
+			if err := h.Questions().Withdraw(t.Context(), id); err != nil {
 				t.Error(err)
 			}
 		}

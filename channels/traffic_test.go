@@ -9,27 +9,27 @@ import (
 // P15: a chat with nothing on its way takes no memory.
 func TestP15Traffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := traffic{lanes: map[string]*load{}}
-		for _, lane := range []string{"a", "a", "b"} {
-			tr.pulled(lane, time.Now())
+		tr := traffic{destinations: map[string]*load{}}
+		for _, destination := range []string{"a", "a", "b"} {
+			tr.add(destination, time.Now())
 		}
-		tr.rest("a", time.Minute)
-		if n := tr.stalled(); n != 2 || !tr.busy("a") || !tr.busy("b") || tr.busy("c") {
-			t.Errorf("%d stalled, %+v", n, tr.lanes)
+		tr.retryIn("a", time.Minute)
+		if n := tr.stalled(); n != 2 || !tr.isBusy("a") || !tr.isBusy("b") || tr.isBusy("c") {
+			t.Errorf("%d stalled, %+v", n, tr.destinations)
 		}
 		time.Sleep(58 * time.Second)
 		if n := tr.stalled(); n != 0 {
 			t.Errorf("%d stalled when they are about to be tried", n)
 		}
-		tr.rest("a", time.Minute)
-		tr.gone("a")
+		tr.retryIn("a", time.Minute)
+		tr.remove("a")
 		if n := tr.stalled(); n != 0 {
 			t.Errorf("%d stalled behind one that is gone", n)
 		}
-		tr.gone("a")
-		tr.gone("b")
-		if len(tr.lanes) != 0 {
-			t.Errorf("left: %+v", tr.lanes)
+		tr.remove("a")
+		tr.remove("b")
+		if len(tr.destinations) != 0 {
+			t.Errorf("left: %+v", tr.destinations)
 		}
 	})
 }

@@ -31,12 +31,12 @@ type HubCommands struct {
 	Who        Format // name, channel, ID
 	NoName     string // in the place of a name
 
-	NoneParked   string
-	Parked       Format // above the list: their number
-	ParkedReply  Format // one: its name, the conversation, how long ago as a Span, the beginning of its text, why
-	ParkedUsage  string // below the list
-	NoSuchReply  string
-	Resent, Gone Format // how many
+	NoDeadLetters   string
+	DeadLetters     Format // above the list: their number
+	DeadLetter      Format // one: its name, the conversation, how long ago as a Span, the beginning of its text, why
+	DeadLetterUsage string // below the list
+	NoSuchReply     string
+	Resent, Gone    Format // how many
 }
 
 // Pairing is said to people who are not let in yet.

@@ -118,7 +118,7 @@ func englishGateway() Gateway {
 			Works:           "works",
 			WaitsForGateway: "waits for a gateway",
 			NotReceiving:    "does not receive; the log says why",
-			Parked:          "Replies put aside because they could not be sent: %d, the last of them to %s: %s",
+			DeadLetters:     "Replies put aside because they could not be sent: %d, the last of them to %s: %s",
 			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",
 		},
 		Owners: OwnerNotices{

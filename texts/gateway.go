@@ -105,8 +105,8 @@ type Report struct {
 
 	Works, WaitsForGateway, NotReceiving string // states
 
-	Parked  Format // how many replies were put aside, the conversation of the last, why
-	Damaged Format // how many entries of the store, the first of them
+	DeadLetters Format // how many replies were put aside, the conversation of the last, why
+	Damaged     Format // how many entries of the store, the first of them
 }
 
 // OwnerNotices are what owners are told unasked.

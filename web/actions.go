@@ -17,7 +17,8 @@ import (
 
 // actions returns the routes of changes and downloads.
 func (a *admin) actions() []route {
-	letters := a.cfg.Gateway.DeadLetters
+	replies := a.cfg.Gateway.DeadLetters.Replies
+	messages := a.cfg.Gateway.DeadLetters.Messages
 	return []route{
 		{"DELETE /api/sessions/{id}", owner, a.auditedChange("session", "deleted", a.forget)},
 		{"GET /api/sessions/{id}/export", owner, a.export},
@@ -25,10 +26,10 @@ func (a *admin) actions() []route {
 		{"GET /api/sessions/{id}/recording", owner, a.recording},
 		{"GET /api/tool-stats", owner, serveJSON(a.toolStats)},
 		{"DELETE /api/tool-stats", owner, a.audited("config", 0, a.resetStats)},
-		{"POST /api/parked/{id}/resend", owner, a.auditedChange("session", "reply sent again", letters.Resend)},
-		{"POST /api/parked/{id}/drop", owner, a.auditedChange("session", "reply dropped", letters.Drop)},
-		{"POST /api/aside/{id}/again", owner, a.auditedChange("session", "message answered again", letters.Retry)},
-		{"POST /api/aside/{id}/drop", owner, a.auditedChange("session", "message dropped", letters.Dismiss)},
+		{"POST /api/parked/{id}/resend", owner, a.auditedChange("session", "reply sent again", replies.Retry)},
+		{"POST /api/parked/{id}/drop", owner, a.auditedChange("session", "reply dropped", replies.Dismiss)},
+		{"POST /api/aside/{id}/again", owner, a.auditedChange("session", "message answered again", messages.Retry)},
+		{"POST /api/aside/{id}/drop", owner, a.auditedChange("session", "message dropped", messages.Dismiss)},
 		{"POST /api/pairings/{id}/approve", owner, a.audited("access", http.StatusOK, a.approve)},
 		{"POST /api/cron", owner, a.audited("cron", http.StatusCreated, a.order)},
 		{"PATCH /api/cron/{id}", owner, a.audited("cron", http.StatusOK, a.order)},

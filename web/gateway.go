@@ -50,16 +50,11 @@ type Conversations struct {
 }
 
 // DeadLetters are replies that no network accepted (P10), and messages whose
-// answers ended the process (P8). The functions return store.ErrNotFound for an
-// unknown key.
+// answers ended the process (P8).
 type DeadLetters struct {
-	Replies func(context.Context) ([]DeadLetter, error)
-	Resend  func(ctx context.Context, key string) error
-	Drop    func(ctx context.Context, key string) error
-
-	Messages func(context.Context) ([]DeadLetter, error)
-	Retry    func(ctx context.Context, key string) error
-	Dismiss  func(ctx context.Context, key string) error
+	Replies  chat.DeadLetters
+	Messages chat.DeadLetters
+	Redact   func(text string) string // removes secrets from reasons (R-S26)
 }
 
 // A Channel is the state of one channel.
@@ -71,8 +66,7 @@ type Channel struct {
 	Dropped int64         `json:"dropped"`           // messages of unknown senders since the start (R-S10)
 }
 
-// A DeadLetter is a reply or a message that could not be handled and waits for
-// the owner.
+// A DeadLetter is a dead letter as the owner sees it.
 type DeadLetter struct {
 	Key     string         `json:"key"`
 	Session chat.SessionID `json:"session"`

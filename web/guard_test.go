@@ -238,7 +238,9 @@ func TestHeaders(t *testing.T) {
 func TestStoreTrouble(t *testing.T) {
 	f := newFace(t, func(c *Config) {
 		c.Gateway.Conversations.Forget = func(context.Context, chat.SessionID) error { return fmt.Errorf("forget: %w", store.ErrFull) }
-		c.Gateway.DeadLetters.Replies = func(context.Context) ([]DeadLetter, error) { return nil, io.ErrUnexpectedEOF }
+		c.Gateway.DeadLetters.Replies = letters{
+			list: func(context.Context) ([]chat.DeadLetter, error) { return nil, io.ErrUnexpectedEOF },
+		}
 	})
 	boss := f.owner(t)
 	if got := read(t, f.want(t, 507, asking{method: "DELETE", path: "/api/sessions/x", by: boss})); !strings.Contains(got, "disk is full") {

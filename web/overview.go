@@ -1,15 +1,18 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"parley/channels/admission"
+	"parley/chat"
 )
 
 // An Overview is the gateway's state and what needs the owner's attention.
@@ -44,9 +47,25 @@ func (a *admin) overview(r *http.Request) (Overview, error) {
 	var errs [4]error
 	o.Channels, errs[0] = gateway.Channels(ctx)
 	o.Pairings, errs[1] = gateway.Pairings(ctx)
-	o.Parked, errs[2] = gateway.DeadLetters.Replies(ctx)
-	o.Aside, errs[3] = gateway.DeadLetters.Messages(ctx)
+	o.Parked, errs[2] = gateway.DeadLetters.show(ctx, gateway.DeadLetters.Replies)
+	slices.Reverse(o.Parked) // the latest first
+	o.Aside, errs[3] = gateway.DeadLetters.show(ctx, gateway.DeadLetters.Messages)
 	return o, errors.Join(errs[:]...)
+}
+
+// show lists the letters in from as the owner sees them.
+func (d DeadLetters) show(ctx context.Context, from chat.DeadLetters) (shown []DeadLetter, err error) {
+	letters, err := from.List(ctx)
+	for _, letter := range letters {
+		shown = append(shown, DeadLetter{
+			Key:     letter.Key,
+			Session: letter.Session(),
+			Text:    letter.Text(),
+			Why:     d.Redact(letter.Reason),
+			Time:    letter.Time,
+		})
+	}
+	return shown, err
 }
 
 func (p pages) overview(o Overview) g.Group {

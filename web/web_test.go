@@ -77,6 +77,16 @@ func newFace(t testing.TB, change ...func(*Config)) *face {
 	return f
 }
 
+// letters are dead letters made of functions.
+type letters struct {
+	list           func(context.Context) ([]chat.DeadLetter, error)
+	retry, dismiss func(context.Context, string) error
+}
+
+func (l letters) List(ctx context.Context) ([]chat.DeadLetter, error) { return l.list(ctx) }
+func (l letters) Retry(ctx context.Context, key string) error         { return l.retry(ctx, key) }
+func (l letters) Dismiss(ctx context.Context, key string) error       { return l.dismiss(ctx, key) }
+
 // house is a house where everything that people, models and networks name is evil.
 func (f *face) gateway(t testing.TB) Gateway {
 	did := func(what string) func(context.Context, string) error {
@@ -89,8 +99,10 @@ func (f *face) gateway(t testing.TB) Gateway {
 		}
 	}
 	at := time.Now().Add(-time.Hour)
-	held := func(context.Context) ([]DeadLetter, error) {
-		return []DeadLetter{{Key: "telegram//42/7", Session: evil, Text: evil, Why: evil, Time: at}}, nil
+	held := func(context.Context) ([]chat.DeadLetter, error) {
+		to := chat.Address{Channel: evil, Chat: evil}
+		reply := chat.Reply{ID: "1", To: to, Text: evil}
+		return []chat.DeadLetter{{Key: "telegram//42/7", Reply: reply, Reason: evil, Time: at}}, nil
 	}
 	entries := []chat.Entry{
 		{Kind: chat.Heard, Who: evil, Text: evil, Time: at, Files: []chat.File{{Name: evil}}},
@@ -131,8 +143,9 @@ func (f *face) gateway(t testing.TB) Gateway {
 			},
 		},
 		DeadLetters: DeadLetters{
-			Replies: held, Resend: did("resend"), Drop: did("drop"),
-			Messages: held, Retry: did("again"), Dismiss: did("dismiss"),
+			Replies:  letters{list: held, retry: did("resend"), dismiss: did("drop")},
+			Messages: letters{list: held, retry: did("again"), dismiss: did("dismiss")},
+			Redact:   func(text string) string { return text },
 		},
 		Toolbox: Toolbox{
 			Tools: func(context.Context) ([]tools.Tool, error) {

@@ -16,16 +16,14 @@ import (
 	"parley/store"
 )
 
-// A Letter is a message that could not be answered: the process crashed over it
-// again and again (P8), it cannot be read (P4), or it comes from a backup (P20).
-type Letter struct {
-	Key     string
-	Message chat.Message // the zero Message if it cannot be read
-	Retried bool         // it is tried again once the process has been up for five minutes
-}
+// reason is what owners read. No record says which of these it was.
+const reason = "the process ended over it, or it comes from a backup"
 
-// Letters are the dead letters of a store, with the suspended messages that the
-// process died over.
+// Letters are the messages of a store that could not be answered: the process
+// crashed over them again and again (P8), they cannot be read (P4), or they come
+// from a backup (P20). Messages that are suspended because the process died over
+// them are among them; these are tried again once the process has been up for five
+// minutes. Letters implements [chat.DeadLetters].
 type Letters struct {
 	bucket    store.Bucket
 	readable  store.Table[chat.Message]
@@ -48,24 +46,28 @@ func (l *Letters) Put(ctx context.Context, key string, body []byte) error {
 
 // List returns the dead letters in the order of their keys, and then the
 // messages that are suspended because the process died over them.
-func (l *Letters) List(ctx context.Context) (all []Letter, err error) {
+func (l *Letters) List(ctx context.Context) (all []chat.DeadLetter, err error) {
 	for e, err := range l.readable.Each(ctx, "") {
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return nil, fmt.Errorf("list dead letters: %w", err)
 		}
-		all = append(all, Letter{Key: e.Key, Message: e.Value})
+		all = append(all, newLetter(e.Key, e.Value, false))
 	}
 	for _, m := range l.suspended.all() {
 		if m.Model != "" || m.released {
 			continue
 		}
-		letter := Letter{Key: m.Key, Retried: true}
+		var suspended chat.Message
 		if m.item != nil {
-			_ = json.Unmarshal(m.item.Body, &letter.Message) // it could be read when it was suspended
+			_ = json.Unmarshal(m.item.Body, &suspended) // it could be read when it was suspended
 		}
-		all = append(all, letter)
+		all = append(all, newLetter(m.Key, suspended, true))
 	}
 	return all, nil
+}
+
+func newLetter(key string, m chat.Message, retried bool) chat.DeadLetter {
+	return chat.DeadLetter{Key: key, Message: m, Reason: reason, Time: m.Time, Retried: retried}
 }
 
 // Dismiss removes the dead letter key, which may be gone already. A message that

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode"
 
 	"parley/chat"
 	"parley/store"
@@ -85,15 +84,4 @@ func (c *Control) Role(ctx context.Context, channel, id string) (chat.Role, erro
 		}
 	}
 	return chat.Unknown, nil
-}
-
-// SafeName returns a name that an unknown sender chose, made safe to show (R-S11).
-func SafeName(name string) string {
-	runes := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" .'-", r) {
-			return r
-		}
-		return -1
-	}, name))
-	return string(runes[:min(len(runes), maxNameRunes)])
 }

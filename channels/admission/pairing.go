@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -30,7 +31,6 @@ const (
 	codeLength          = 8         // letters and digits of base 32
 	maxOpenRequests     = 100
 	maxAnswersPerMinute = 10 // to unknown senders, on all channels together
-	maxNameRunes        = 64
 )
 
 // ErrNoPairing is returned for a code that nobody has, or that has expired.
@@ -112,7 +112,7 @@ func (c *Control) Request(ctx context.Context, m chat.Message) (Pairing, bool, e
 	}
 	p := Pairing{
 		Code:    rand.Text()[:codeLength],
-		Name:    SafeName(m.From.Name),
+		Name:    safetext.PersonName(m.From.Name),
 		Sender:  m.From.ID,
 		Account: m.Account,
 		At:      m.At,

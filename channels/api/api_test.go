@@ -530,7 +530,7 @@ func TestQuestion(t *testing.T) {
 		live := h.hub.Live(context.Background(), m.Reply())
 		live.Show("Let me see.")
 		live.Close()
-		c, err := h.hub.Ask(context.Background(), chat.Reply{ID: "ask:" + m.Key(), To: m.At, Text: "Really?",
+		c, err := h.hub.Questions().Ask(context.Background(), chat.Reply{ID: "ask:" + m.Key(), To: m.At, Text: "Really?",
 			Ask: &chat.Question{ID: m.ID, Choices: []string{"Yes", "No"}, Whom: "ann"}})
 		if err != nil {
 			t.Error(err)
@@ -567,7 +567,7 @@ func TestNotes(t *testing.T) {
 		h.send(chat.Reply{ID: fmt.Sprint("tool:more", i), To: h.messages()[0].At, Text: "Tick."})
 	}
 	h.until(func() bool {
-		parked, err := h.hub.Parked(t.Context())
+		parked, err := h.hub.DeadLetters().List(t.Context())
 		return err == nil && len(parked) == 1
 	})
 	same(t, "all at once", strings.Count(k.say("and?"), "Tick."), 50)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/safetext"
 	"parley/chat"
 	"parley/panics"
 	"parley/store"
@@ -81,14 +82,10 @@ func (in *Inbox) Fetch(ctx context.Context, m chat.Message) chat.Message {
 		f := &got.Files[i]
 		if err := in.take(limited, m, i, f); err != nil {
 			f.Path = ""
-			name := channels.SafeName(f.Name)
-			in.cfg.Log.Warn("file not taken in", "chat", m.At.Session(), "name", name, "err", err)
-			got.Notice = joined(got.Notice, " ", in.failureText(name, err))
-			if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
-				got.Notice += " " + refusal.Text
-			}
-			got.Media = joined(got.Media, ", ", cmp.Or(name, "a file")+" not taken in"+reasonFor(err))
-		} else if f.Voice {
+			in.reportFailure(&got, safetext.FileName(f.Name), err)
+			continue
+		}
+		if f.Voice {
 			in.listen(limited, &got, f.Path)
 		}
 	}
@@ -96,6 +93,17 @@ func (in *Inbox) Fetch(ctx context.Context, m chat.Message) chat.Message {
 		return m
 	}
 	return got
+}
+
+// reportFailure tells the person, and the model, that the file called name was not
+// taken in because of err.
+func (in *Inbox) reportFailure(m *chat.Message, name string, err error) {
+	in.cfg.Log.Warn("file not taken in", "chat", m.At.Session(), "name", name, "err", err)
+	m.Notice = joined(m.Notice, " ", in.failureText(name, err))
+	if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
+		m.Notice += " " + refusal.Text
+	}
+	m.Media = joined(m.Media, ", ", cmp.Or(name, "a file")+" not taken in"+reasonFor(err))
 }
 
 // listen adds the words of the voice message in the file at path to m.
@@ -127,10 +135,14 @@ func (in *Inbox) transcribe(ctx context.Context, name string) (text string, err 
 		text, err = in.cfg.Transcribe(ctx, path.Base(name), file)
 		return err
 	})
-	if text = strings.TrimSpace(text); err == nil && text == "" {
-		err = errors.New("no words in it")
+	if err != nil {
+		return "", err
 	}
-	return text, err
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", errors.New("no words in it")
+	}
+	return text, nil
 }
 
 // joined returns a and b with between in the middle, unless a is empty.
@@ -248,7 +260,9 @@ func (s *source) Read(p []byte) (int, error) {
 // Save puts a file that from uploads at at into the inbox of that person. Its type
 // follows from its contents, not from its name. The error is workspace.ErrTooBig
 // for a file that is too big.
-func (in *Inbox) Save(ctx context.Context, at chat.Address, from chat.Sender, name string, r io.Reader) (chat.File, error) {
+func (in *Inbox) Save(
+	ctx context.Context, at chat.Address, from chat.Sender, name string, r io.Reader,
+) (chat.File, error) {
 	if in.cfg.Files == nil {
 		return chat.File{}, errNoFiles
 	}
@@ -263,10 +277,10 @@ func (in *Inbox) Save(ctx context.Context, at chat.Address, from chat.Sender, na
 	f := chat.File{Name: name}
 	who := chat.Whose(at, from, false)
 	f.Path = inboxPath(f, who, time.Now(), sha256.Sum256([]byte(rand.Text())))
-	if f.Size, err = in.save(who, f.Path, r); err == nil {
-		err = in.detectType(&f)
+	if f.Size, err = in.save(who, f.Path, r); err != nil {
+		return f, err
 	}
-	return f, err
+	return f, in.detectType(&f)
 }
 
 // save writes the bytes of r to the file called name, which is in the inbox of who.
@@ -296,19 +310,22 @@ func (in *Inbox) countStored(who chat.Person, size int64) error {
 		return nil
 	}
 	_, ok, err := in.cfg.Files.Count(string(who), who.InboxFolder(), workspace.DiskBytes(size), most)
-	if err == nil && !ok {
-		err = &chat.Refusal{Text: in.cfg.Texts.Files.TooMany.With((most + 999_999) / 1_000_000)}
+	if err != nil {
+		return err
 	}
-	return err
+	if !ok {
+		return &chat.Refusal{Text: in.cfg.Texts.Files.TooMany.With((most + 999_999) / 1_000_000)}
+	}
+	return nil
 }
 
 // inboxPath returns where in the workspace to keep f, which who sent at that time.
 // The sum tells it from other files of the same name.
 func inboxPath(f chat.File, who chat.Person, sent time.Time, sum [sha256.Size]byte) string {
-	name := channels.SafeName(f.Name)
+	name := safetext.FileName(f.Name)
 	if name == "" {
 		name, _, _ = strings.Cut(cmp.Or(f.Type, "file"), "/")
-		name = channels.SafeName(name)
+		name = safetext.FileName(name)
 	}
 	if path.Ext(name) == "" {
 		name += extension(f.Type)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/channels"
+	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -47,5 +47,5 @@ func stepLine(s chat.Step) string {
 	default:
 		return ""
 	}
-	return "  " + channels.Line(line, maxStepRunes-2)
+	return "  " + safetext.Line(line, maxStepRunes-2)
 }

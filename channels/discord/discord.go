@@ -19,6 +19,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/network"
+	"parley/channels/safetext"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
@@ -173,7 +174,7 @@ func (c *Channel) SetCommands(ctx context.Context, commands []channels.Command) 
 		option := map[string]any{"type": textOption, "name": "text", "description": c.cfg.Texts.MoreText}
 		menu = append(menu, map[string]any{
 			"name":        command.Name,
-			"description": channels.Clip(command.Help, maxDescription),
+			"description": safetext.Clip(command.Help, maxDescription),
 			"options":     []any{option},
 		})
 	}

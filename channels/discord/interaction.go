@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/channels"
 	"parley/channels/network"
+	"parley/channels/safetext"
 	"parley/chat"
 	"parley/panics"
 )
@@ -168,7 +168,7 @@ func ephemeralNotice(text string) map[string]any {
 	return map[string]any{
 		"type": answerMessage,
 		"data": map[string]any{
-			"content":          channels.Clip(text, maxNotice),
+			"content":          safetext.Clip(text, maxNotice),
 			"flags":            ephemeralFlag | noPreviewFlag,
 			"allowed_mentions": noMentions(),
 		},

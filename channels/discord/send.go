@@ -16,6 +16,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/network"
+	"parley/channels/safetext"
 	"parley/chat"
 	"parley/texts"
 )
@@ -76,7 +77,7 @@ func (s *sender) post(ctx context.Context, to string, r chat.Reply) (channels.Re
 // withoutFiles returns r with notices in place of its files, which Discord rejected.
 func (s *sender) withoutFiles(r chat.Reply) chat.Reply {
 	for _, f := range r.Files {
-		reason := s.texts.Files.Refused.With(channels.SafeName(path.Base(f.Path)))
+		reason := s.texts.Files.Refused.With(safetext.FileName(path.Base(f.Path)))
 		r.Text += "\n" + network.Lost(s.texts.Files, f, reason)
 	}
 	r.Files = nil
@@ -174,7 +175,7 @@ func newButtons(q *chat.Question) []any {
 	}
 	var buttons []any
 	for i, choice := range q.Choices[:min(len(q.Choices), maxChoices)] {
-		label := cmp.Or(channels.Line(choice, maxLabel), strconv.Itoa(i+1))
+		label := cmp.Or(safetext.Line(choice, maxLabel), strconv.Itoa(i+1))
 		buttons = append(buttons, map[string]any{
 			"type": buttonType, "style": greyStyle, "label": label, "custom_id": network.Button(q, i),
 		})

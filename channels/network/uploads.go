@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"parley/channels"
+	"parley/channels/safetext"
 	"parley/chat"
 	"parley/texts"
 )
@@ -27,7 +28,7 @@ type Upload struct {
 func OpenAll(
 	say texts.Files, files []chat.File, most int64, open func(path string) (*os.File, error), log *slog.Logger,
 ) (ups []Upload, lost string) {
-	named := func(f chat.File) string { return cmp.Or(channels.SafeName(path.Base(f.Path)), "file") }
+	named := func(f chat.File) string { return cmp.Or(safetext.FileName(path.Base(f.Path)), "file") }
 	for i, f := range files {
 		name := named(f)
 		if slices.ContainsFunc(files[:i], func(g chat.File) bool { return named(g) == name }) {

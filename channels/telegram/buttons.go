@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-telegram/bot/models"
 
-	"parley/channels"
 	"parley/channels/network"
+	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -30,7 +30,7 @@ func newKeyboard(q *chat.Question) models.ReplyMarkup {
 	oneRow := len(q.Choices) <= maxRow && width <= maxRowWidth
 	var rows [][]models.InlineKeyboardButton
 	for i, choice := range q.Choices {
-		label := cmp.Or(channels.Line(choice, maxLabel), strconv.Itoa(i+1))
+		label := cmp.Or(safetext.Line(choice, maxLabel), strconv.Itoa(i+1))
 		button := models.InlineKeyboardButton{Text: label, CallbackData: network.Button(q, i)}
 		if i == 0 || !oneRow {
 			rows = append(rows, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
-	"parley/channels"
 	"parley/channels/network"
+	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -104,7 +104,7 @@ func (s *sender) sendFiles(ctx context.Context, to target, files []chat.File, as
 	if len(uploads) == 0 {
 		return s.sendText(ctx, to, html.EscapeString(lost), nil)
 	}
-	caption := channels.Clip(lost, maxCaption)
+	caption := safetext.Clip(lost, maxCaption)
 	err = s.paced(ctx, to.chat, func() (err error) {
 		if len(uploads) > 1 {
 			sent, err = s.sendAlbum(ctx, to, uploads, as, caption)

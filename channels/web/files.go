@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/channels"
+	"parley/channels/safetext"
 	"parley/chat"
 	"parley/response"
 	"parley/store"
@@ -50,7 +50,7 @@ func (c *Channel) getFile(ctx context.Context, person, id string) (f chat.File, 
 
 // saveFile lets person download f as id. The name of f is untrusted.
 func (c *Channel) saveFile(ctx context.Context, person, id string, f chat.File) (fileLink, error) {
-	f.Name = cmp.Or(channels.SafeName(cmp.Or(f.Name, f.Path)), "file")
+	f.Name = cmp.Or(safetext.FileName(cmp.Or(f.Name, f.Path)), "file")
 	f.Type = cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Name)), "application/octet-stream")
 	return newFileLink(id, f), c.files.Set(ctx, storeKey(person, id), f)
 }
@@ -61,7 +61,7 @@ func (c *Channel) attachFiles(ctx context.Context, r chat.Reply) (files []fileLi
 	for i, f := range r.Files {
 		opened, err := c.cfg.Open(f.Path)
 		if err != nil {
-			name := channels.SafeName(cmp.Or(f.Name, f.Path))
+			name := safetext.FileName(cmp.Or(f.Name, f.Path))
 			missing += fmt.Sprintf("\n\n(The file `%s` no longer exists.)", name)
 			continue
 		}

@@ -105,7 +105,7 @@ func turn(ctx context.Context, hub *channels.Hub, m chat.Message) {
 	view := hub.Live(ctx, r)
 	view.Show("Let me see…")
 	view.Step(chat.Step{Call: "c1", Tool: "delete", State: chat.Running})
-	c, err := hub.Ask(ctx, chat.Reply{ID: "ask:" + m.Key(), To: m.At, Text: "Shall I?",
+	c, err := hub.Questions().Ask(ctx, chat.Reply{ID: "ask:" + m.Key(), To: m.At, Text: "Shall I?",
 		Ask: &chat.Question{ID: "q1", Choices: []string{"yes", "no"}, Whom: m.From.ID}})
 	view.Close()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/channels"
+	"parley/channels/safetext"
 	"parley/response"
 )
 
@@ -68,7 +68,7 @@ func (c *Channel) renameConversation(req request) error {
 	if err := req.readJSON(&in); err != nil {
 		return err
 	}
-	title := channels.Line(in.Title, 200)
+	title := safetext.Line(in.Title, 200)
 	if title == "" {
 		return response.BadRequest("A title cannot be empty.")
 	}

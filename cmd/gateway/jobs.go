@@ -108,7 +108,7 @@ func (j jobHost) command(ctx context.Context, m chat.Message) (string, error) {
 // it is, or else one of its channel, who is among others there. They are who they
 // are on the channel, so that their rights there count (R-S24).
 func (j jobHost) ownerAt(to string) (jobs.Asker, error) {
-	at, _ := j.app.hub.Office()
+	at, _ := j.app.hub.OwnerChat()
 	if i := strings.LastIndex(to, ":"); to != "" {
 		at = chat.Address{Channel: to[:max(i, 0)]}
 		at.Chat, at.Thread, _ = strings.Cut(to[i+1:], "/")

@@ -94,7 +94,7 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 		return w, err
 	}
 	hub := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)})
-	w.Replies, err = hub.Shelve(ctx, queues, "it waited when the backup was made")
+	w.Replies, err = hub.DeadLetters().FromOutboxes(ctx, queues, "it waited when the backup was made")
 	return w, err
 }
 

@@ -28,8 +28,7 @@ func (o ownerAPI) view() web.Gateway {
 			Recording:  o.app.pool.Recording,
 		},
 		DeadLetters: web.DeadLetters{
-			Replies: o.deadReplies, Resend: o.app.hub.Resend, Drop: o.app.hub.Drop,
-			Messages: o.deadMessages, Retry: o.app.pool.DeadLetters().Retry, Dismiss: o.app.pool.DeadLetters().Dismiss,
+			Replies: o.app.hub.DeadLetters(), Messages: o.app.pool.DeadLetters(), Redact: o.app.redact,
 		},
 		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
 		Scheduler: o.jobs(),
@@ -69,23 +68,6 @@ func (o ownerAPI) channels(ctx context.Context) (all []web.Channel, err error) {
 			c.Trouble = o.app.redact(s.Err.Error())
 		}
 		all = append(all, c)
-	}
-	return all, err
-}
-
-func (o ownerAPI) deadReplies(ctx context.Context) (all []web.DeadLetter, err error) {
-	parked, err := o.app.hub.Parked(ctx)
-	for _, p := range slices.Backward(parked) {
-		all = append(all, web.DeadLetter{Key: p.Key, Session: p.Reply.To.Session(), Text: p.Reply.Text, Why: o.app.redact(p.Reason), Time: p.Time})
-	}
-	return all, err
-}
-
-func (o ownerAPI) deadMessages(ctx context.Context) (all []web.DeadLetter, err error) {
-	letters, err := o.app.pool.DeadLetters().List(ctx)
-	for _, letter := range letters {
-		m := letter.Message
-		all = append(all, web.DeadLetter{Key: letter.Key, Session: m.Session(), Text: m.Text, Why: "the process ended over it, or it comes from a backup", Time: m.Time})
 	}
 	return all, err
 }

@@ -38,7 +38,7 @@ func TestP10ParkedReply(t *testing.T) {
 	w.tg.Block(friend)
 	dc.Refuse(dm, 50007)
 	close(blocked)
-	w.logs("reply parked", 2)
+	w.logs("reply became a dead letter", 2)
 	owner := func(command string, want ...string) string {
 		t.Helper()
 		n := len(botTexts(w.tg.Chat(person)))
@@ -57,8 +57,8 @@ func TestP10ParkedReply(t *testing.T) {
 		t.Errorf("the owner's page: %d %s", status, page)
 	}
 	owner("/resend all", "Sent again: 2")
-	w.logs("reply parked", 4) // it did not help yet
-	w.stop()                  // a crash may keep a reply twice
+	w.logs("reply became a dead letter", 4) // it did not help yet
+	w.stop()                                // a crash may keep a reply twice
 	w.start()
 	w.tg.Unblock(friend)
 	dc.Refuse(dm, 0)

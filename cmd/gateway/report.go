@@ -26,7 +26,7 @@ func (g *gateway) printBanner() {
 func (o ownerAPI) report(ctx context.Context) (lines []string) {
 	say := o.app.texts.Gateway.Report
 	all, err := o.app.hub.Status(ctx)
-	parked, err2 := o.app.hub.Parked(ctx)
+	dead, err2 := o.app.hub.DeadLetters().List(ctx)
 	if err := errors.Join(err, err2); err != nil {
 		o.app.Log.Error("status", "err", err)
 		return []string{say.Failed}
@@ -43,9 +43,9 @@ func (o ownerAPI) report(ctx context.Context) (lines []string) {
 		}
 		lines = append(lines, say.Channel.With(s.Channel, state, s.Pending, s.Dropped))
 	}
-	if n := len(parked); n > 0 {
-		last := parked[n-1]
-		lines = append(lines, say.Parked.With(n, last.Reply.To.Session(), last.Reason))
+	if n := len(dead); n > 0 {
+		last := dead[n-1]
+		lines = append(lines, say.DeadLetters.With(n, last.Session(), last.Reason))
 	}
 	return lines
 }
@@ -60,8 +60,8 @@ func (o ownerAPI) queues(ctx context.Context) (all []observe.Queue) {
 			all = append(all, observe.Queue{Name: "outbox/" + s.Channel, Depth: s.Pending, Oldest: s.Oldest})
 		}
 	}
-	if parked, err := o.app.hub.Parked(ctx); err == nil {
-		all = append(all, observe.Queue{Name: "parked", Depth: len(parked)})
+	if dead, err := o.app.hub.DeadLetters().List(ctx); err == nil {
+		all = append(all, observe.Queue{Name: "parked", Depth: len(dead)})
 	}
 	return all
 }

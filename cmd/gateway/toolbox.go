@@ -33,7 +33,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		rules[category] = tools.Rule(rule)
 	}
 	sources, err := toolSources(c, toolHost{
-		files: t.app.fileTools, say: t.send(c), ask: t.ask, withdraw: t.app.hub.Withdraw, recall: t.app.knowledge.recall, cron: jobHostOf(t.app).order, log: t.app.Log,
+		files: t.app.fileTools, say: t.send(c), ask: t.ask, withdraw: t.app.hub.Questions().Withdraw, recall: t.app.knowledge.recall, cron: jobHostOf(t.app).order, log: t.app.Log,
 		agents: agents.Config{Runner: t.app.pool.Subagents(), Texts: &t.app.texts.Tools.Subtask, Profiles: t.profiles, Model: t.app.hasModel},
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (t toolbox) send(c *config.Config) chat.Send {
 
 // ask is Hub.Ask as the tool calls it.
 func (t toolbox) ask(ctx context.Context, r chat.Reply) (index int, text string, by chat.Sender, err error) {
-	c, err := t.app.hub.Ask(ctx, r)
+	c, err := t.app.hub.Questions().Ask(ctx, r)
 	return c.Index, c.Text, c.By, err
 }
 
@@ -141,7 +141,7 @@ func (t toolbox) approve(ctx context.Context, c tools.Call, prompt string) (yes 
 	q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))), Choices: []string{say.Yes, say.No}, Whom: c.From.ID}
 	r := chat.Reply{ID: "ask:approve/" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
 	if c.From.Role != chat.Owner {
-		office, ok := t.app.hub.Office()
+		office, ok := t.app.hub.OwnerChat()
 		if !ok {
 			return false, "", errors.New("no owner can be asked")
 		}
@@ -154,9 +154,9 @@ func (t toolbox) approve(ctx context.Context, c tools.Call, prompt string) (yes 
 			q.Choices = approvalChoices(say)
 		}
 	}
-	choice, err := t.app.hub.Ask(ctx, r)
+	choice, err := t.app.hub.Questions().Ask(ctx, r)
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
-		err = errors.Join(err, t.app.hub.Withdraw(context.WithoutCancel(ctx), q.ID))
+		err = errors.Join(err, t.app.hub.Questions().Withdraw(context.WithoutCancel(ctx), q.ID))
 	}
 	by = r.To.Channel + ":" + choice.By.ID
 	if err == nil && choice.Index > 1 {
