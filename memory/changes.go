@@ -52,19 +52,26 @@ func (v *Versions) Log(ctx context.Context, who chat.Person, most int) (all []Ch
 func (v *Versions) Show(ctx context.Context, who chat.Person, id string) (diff string, c Change, err error) {
 	err = v.with(ctx, who, func(*head, map[string]string) error {
 		c, err = v.change(ctx, who, id)
-		for _, name := range names(who) {
-			if err == nil {
-				var before, after string
-				before, after, err = v.pair(ctx, who, c.Files[name])
-				diff += udiff.Unified(name, name, before, after)
-			}
-			if e, asks := c.Asks[name]; err == nil && asks {
-				var before, after string
-				before, after, err = v.pair(ctx, who, e)
-				diff += udiff.Unified(name, name+" (proposed)", before, after)
-			}
+		if err != nil {
+			return err
 		}
-		return err
+		for _, name := range names(who) {
+			before, after, err := v.pair(ctx, who, c.Files[name])
+			if err != nil {
+				return err
+			}
+			diff += udiff.Unified(name, name, before, after)
+			proposed, asks := c.Asks[name]
+			if !asks {
+				continue
+			}
+			before, after, err = v.pair(ctx, who, proposed)
+			if err != nil {
+				return err
+			}
+			diff += udiff.Unified(name, name+" (proposed)", before, after)
+		}
+		return nil
 	})
 	return diff, c, err
 }
@@ -145,11 +152,11 @@ func (v *Versions) change(ctx context.Context, who chat.Person, id string) (Chan
 		return Change{}, fmt.Errorf("change %q: %w", id, store.ErrNotFound)
 	}
 	c, _, err := v.changes.Get(ctx, key(who, n))
-	if err == nil && c.Who != who {
-		err = store.ErrDamaged
-	}
 	if err != nil {
 		return Change{}, fmt.Errorf("change %d: %w", n, err)
+	}
+	if c.Who != who {
+		return Change{}, fmt.Errorf("change %d: %w", n, store.ErrDamaged)
 	}
 	return c, nil
 }
@@ -206,10 +213,13 @@ type keyed interface {
 // forget deletes what b has of who and is not to be kept.
 func forget(ctx context.Context, b keyed, who chat.Person, keep func(key string) bool) error {
 	for k, err := range b.Keys(ctx, prefix(who)) {
-		if err == nil && !keep(k) {
-			err = b.Delete(ctx, k)
-		}
 		if err != nil {
+			return err
+		}
+		if keep(k) {
+			continue
+		}
+		if err := b.Delete(ctx, k); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,10 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		return c, 0, err
 	}
 	entries, err := d.next(ctx, who, c.From)
-	if err == nil && len(entries) == 0 && c.From > 0 {
+	if err != nil {
+		return c, 0, err
+	}
+	if len(entries) == 0 && c.From > 0 {
 		entries, err = d.anew(ctx, &c)
 	}
 	if err != nil || len(entries) == 0 {
@@ -134,10 +137,13 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		h.Fails = 0
 		return nil
 	})
-	if err == nil && len(c.Asks) > 0 && c.ID != "" && d.Ask != nil {
+	if err != nil {
+		return c, len(entries), err
+	}
+	if len(c.Asks) > 0 && c.ID != "" && d.Ask != nil {
 		d.Ask(ctx, c)
 	}
-	return c, len(entries), err
+	return c, len(entries), nil
 }
 
 // ask has c ask for what texts change of who the agent is and whom it works for:

@@ -96,20 +96,27 @@ func (h *History) open(name string, who chat.Person) (*historyFile, error) {
 func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	x, f, err := h.openIndexed(ctx, who)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = h.w.Names().WriteFile(fileOf(who, historyName), nil); err == nil {
-			x, f, err = h.openIndexed(ctx, who)
-		}
-	}
-	if err == nil {
-		defer f.file.Close()
-		e, err = x.add(f, e)
-	}
+	e, err := h.append(ctx, who, e)
 	if err != nil {
-		return Entry{}, fmt.Errorf("keep what was said: %w", err)
+		return Entry{}, fmt.Errorf("append to the history: %w", err)
 	}
 	return e, nil
+}
+
+// append is Append for a caller who holds mu.
+func (h *History) append(ctx context.Context, who chat.Person, e Entry) (Entry, error) {
+	x, f, err := h.openIndexed(ctx, who)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := h.w.Names().WriteFile(fileOf(who, historyName), nil); err != nil {
+			return Entry{}, err
+		}
+		x, f, err = h.openIndexed(ctx, who)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	defer f.file.Close()
+	return x.add(f, e)
 }
 
 // add writes e to f, all of which is in x.
@@ -134,16 +141,20 @@ func (x *historyIndex) add(f *historyFile, e Entry) (Entry, error) {
 		text = append([]byte{'\n'}, text...)
 		at = span{at.start + 1, at.end + 1}
 	}
-	_, err = f.file.Write(text)
-	if err == nil {
-		err = f.file.Sync()
-	}
-	if err != nil { // nobody may find half of it
+	if err := f.appendSynced(text); err != nil { // nobody may find half of it
 		return e, errors.Join(err, f.file.Truncate(start))
 	}
 	x.put(line{e, at})
 	x.info, _ = f.file.Stat() // without it, the file is read again
 	return e, nil
+}
+
+// appendSynced appends text, so that it survives a power cut.
+func (f *historyFile) appendSynced(text []byte) error {
+	if _, err := f.file.Write(text); err != nil {
+		return err
+	}
+	return f.file.Sync()
 }
 
 // endsLine reports whether the file is empty or ends with the end of a line.
@@ -312,13 +323,17 @@ func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f, err := h.open(fileOf(who, historyName), who)
-	if err == nil {
-		defer f.file.Close()
-		delete(h.indexes, who)
-		n, err = f.forget(ctx, keep)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("forget entries of the history: %w", err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("forget what was said: %w", err)
+	defer f.file.Close()
+	delete(h.indexes, who)
+	n, err = f.forget(ctx, keep)
+	if err != nil {
+		return 0, fmt.Errorf("forget entries of the history: %w", err)
 	}
 	return n, nil
 }

@@ -342,10 +342,10 @@ func TestHistoryFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(p.w.Dir(), fileOf(anna, historyName)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Append(t.Context(), anna, Entry{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "keep what was said: ") {
+	if _, err := p.Append(t.Context(), anna, Entry{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "append to the history: ") {
 		t.Errorf("Append: %v", err)
 	}
-	if _, err := p.Forget(t.Context(), anna, nil); err == nil || !strings.HasPrefix(err.Error(), "forget what was said: ") {
+	if _, err := p.Forget(t.Context(), anna, nil); err == nil || !strings.HasPrefix(err.Error(), "forget entries of the history: ") {
 		t.Errorf("Forget: %v", err)
 	}
 	if _, err := p.Search(t.Context(), anna, "x", 1); err == nil || !strings.HasPrefix(err.Error(), "search memory: ") {

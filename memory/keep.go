@@ -51,11 +51,12 @@ func (k *keeper) ReadFile(name string) ([]byte, error) {
 		return f.text, nil
 	}
 	text, err := k.folder.ReadFile(name)
-	if err == nil && time.Since(info.ModTime()) > minAge {
-		if len(k.files) >= maxKept {
-			clear(k.files)
-		}
-		k.files[name] = keptFile{info, text}
+	if err != nil || time.Since(info.ModTime()) <= minAge {
+		return text, err
 	}
-	return text, err
+	if len(k.files) >= maxKept {
+		clear(k.files)
+	}
+	k.files[name] = keptFile{info, text}
+	return text, nil
 }

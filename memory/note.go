@@ -123,17 +123,17 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 			return err
 		},
 	)
+	if err != nil {
+		return n.answer(err, "")
+	}
 	var lost []string
 	for _, name := range names(who) {
-		var before string
-		if err == nil {
-			before, err = n.Versions.text(ctx, who, c.Files[name].Before)
+		before, err := n.Versions.text(ctx, who, c.Files[name].Before)
+		if err != nil {
+			return n.answer(err, "")
 		}
 		_, gone := without(before, holds)
 		lost = append(lost, gone...)
-	}
-	if err != nil {
-		return n.answer(err, "")
 	}
 	if parts+len(lost) == 0 {
 		return n.say().ForgetNothing, nil

@@ -120,11 +120,13 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 		var hit Hit
 		if m.in == &known {
 			hit = notes[m.text]
-		} else if e, err := f.entry(x.at[m.text]); err == nil {
+		} else {
+			e, err := f.entry(x.at[m.text])
+			if err != nil { // the file is read again
+				x.info = nil
+				continue
+			}
 			hit = Hit{Source: "history", Session: e.Session, Time: e.Time, Text: e.Text, Tainted: e.Tainted}
-		} else { // the file is read again
-			x.info = nil
-			continue
 		}
 		hit.Text = strings.Join(rows(excerpt(hit.Text, want, maxHit)), "\n")
 		hits = append(hits, hit)

@@ -181,20 +181,31 @@ func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, t
 		return err
 	}
 	defer unlock()
-	h, err := v.head(ctx, who)
-	if err == nil && h.Pending != nil {
-		err = v.finish(ctx, h)
-	}
-	if err == nil {
-		texts := v.read(who)
-		if _, err = v.commit(ctx, h, Change{By: "edited"}, texts); err == nil {
-			err = do(h, texts)
-		}
-	}
+	h, texts, err := v.current(ctx, who)
 	if err != nil {
 		return fmt.Errorf("memory of %s: %w", who, err)
 	}
+	if err := do(h, texts); err != nil {
+		return fmt.Errorf("memory of %s: %w", who, err)
+	}
 	return nil
+}
+
+// current finishes what a crash broke off, makes a Change of what somebody else did
+// to the files, and returns the state of who's memory. The caller holds the lock.
+func (v *Versions) current(ctx context.Context, who chat.Person) (*head, map[string]string, error) {
+	h, err := v.head(ctx, who)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.Pending != nil {
+		if err := v.finish(ctx, h); err != nil {
+			return nil, nil, err
+		}
+	}
+	texts := v.read(who)
+	_, err = v.commit(ctx, h, Change{By: "edited"}, texts)
+	return h, texts, err
 }
 
 // edit makes the Change c of what alter does to the texts, unless one with its
@@ -214,9 +225,10 @@ func (v *Versions) edit(
 			}
 		}
 		err := alter(h, texts)
-		if err == nil {
-			c, err = v.commit(ctx, h, c, texts)
+		if err != nil {
+			return err
 		}
+		c, err = v.commit(ctx, h, c, texts)
 		return err
 	})
 	return c, err
@@ -266,15 +278,14 @@ func (v *Versions) finish(ctx context.Context, h *head) error {
 			return err
 		}
 	}
-	err := v.changes.Set(ctx, key(h.Who, h.Last), *h.Pending)
-	if err == nil {
-		err = v.trim(ctx, h)
+	if err := v.changes.Set(ctx, key(h.Who, h.Last), *h.Pending); err != nil {
+		return err
 	}
-	if err == nil {
-		h.Pending = nil
-		err = v.save(ctx, h)
+	if err := v.trim(ctx, h); err != nil {
+		return err
 	}
-	return err
+	h.Pending = nil
+	return v.save(ctx, h)
 }
 
 // write gives a file its text. One that says something else than before the
@@ -284,15 +295,21 @@ func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Ed
 	if !there || digest(now) != e.Before {
 		return nil
 	}
-	text, err := v.text(ctx, who, e.After)
-	if err == nil {
-		err = v.files.WriteFile(fileOf(who, name), []byte(text))
-	}
+	err := v.writeText(ctx, who, name, e.After)
 	if errors.Is(err, store.ErrDamaged) || errors.Is(err, fs.ErrPermission) {
 		v.log.Warn("memory file is left as it is", "who", who, "file", name, "err", err)
 		return nil
 	}
 	return err
+}
+
+// writeText gives a file the text of that digest.
+func (v *Versions) writeText(ctx context.Context, who chat.Person, name, digest string) error {
+	text, err := v.text(ctx, who, digest)
+	if err != nil {
+		return err
+	}
+	return v.files.WriteFile(fileOf(who, name), []byte(text))
 }
 
 // read returns what the files of who say. Those that cannot be read are left out.

@@ -245,9 +245,10 @@ func (s *Scheduler) Jobs(ctx context.Context) ([]Job, error) {
 // runs.
 func (s *Scheduler) AbandonRuns(ctx context.Context) error {
 	for id, err := range s.jobs.Keys(ctx, "") {
-		if err == nil {
-			_, err = s.change(ctx, id, func(j *Job) error { return j.abandonRuns(s.Texts.Copied, s.now()) })
+		if err != nil {
+			return err
 		}
+		_, err = s.change(ctx, id, func(j *Job) error { return j.abandonRuns(s.Texts.Copied, s.now()) })
 		if err != nil && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}

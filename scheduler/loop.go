@@ -77,9 +77,10 @@ func (s *Scheduler) readChangedJobs(ctx context.Context) error {
 		j, revision, err := s.load(ctx, id)
 		s.mu.Lock()
 		state := s.state(id)
-		if err != nil {
+		switch {
+		case err != nil:
 			s.noteError(id, state, err)
-		} else if revision != state.revision {
+		case revision != state.revision:
 			s.updateState(state, revision, j)
 		}
 		s.mu.Unlock()

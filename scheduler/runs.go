@@ -17,10 +17,10 @@ import (
 // load reads the record of a job. A system job that no longer exists is not found.
 func (s *Scheduler) load(ctx context.Context, id string) (Job, uint64, error) {
 	j, revision, err := s.jobs.Get(ctx, id)
-	if err == nil {
-		err = s.checkRecord(id, j)
-	}
 	if err != nil {
+		return Job{}, revision, fmt.Errorf("job %s: %w", id, err)
+	}
+	if err := s.checkRecord(id, j); err != nil {
 		return Job{}, revision, fmt.Errorf("job %s: %w", id, err)
 	}
 	return j, revision, nil
@@ -125,10 +125,10 @@ func (s *Scheduler) advanceAndDeliver(ctx context.Context, id string, state *job
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		state.delivered = j.N
-		if err == nil && !changed && !claimed {
-			err = store.ErrUnchanged
+		if err != nil || changed || claimed {
+			return err
 		}
-		return err
+		return store.ErrUnchanged
 	})
 	r := j.openRun()
 	switch {

@@ -35,14 +35,20 @@ const maxPage, maxLine = 64 << 10, 300 // bytes; characters of what is shown on 
 
 // parse makes a Page of what its file holds, or of the error of reading it.
 func parse(say texts.PageFaults, name, path string, source []byte, err error) Page {
-	p := Page{Name: name, Path: path, source: source}
-	if err == nil {
-		err = p.parse(say, string(source))
-	}
 	if err != nil {
-		p = Page{Name: plain(name), Path: path, Fault: plain(strings.TrimPrefix(err.Error(), "yaml: ")), source: source}
+		return faultyPage(name, path, source, err)
+	}
+	p := Page{Name: name, Path: path, source: source}
+	if err := p.parse(say, string(source)); err != nil {
+		return faultyPage(name, path, source, err)
 	}
 	return p
+}
+
+// faultyPage returns the Page of a file that cannot be used because of err.
+func faultyPage(name, path string, source []byte, err error) Page {
+	fault := plain(strings.TrimPrefix(err.Error(), "yaml: "))
+	return Page{Name: plain(name), Path: path, Fault: fault, source: source}
 }
 
 func (p *Page) parse(say texts.PageFaults, text string) error {

@@ -118,13 +118,16 @@ func (m *Manager) find(ctx context.Context, a Asker, ref string) (scheduler.Job,
 		return scheduler.Job{}, err
 	}
 	j, err := m.Scheduler.Job(ctx, id)
-	if errors.Is(err, store.ErrDamaged) {
-		j, err = scheduler.Job{ID: id}, nil
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		j = scheduler.Job{ID: id}
+	case err != nil:
+		return scheduler.Job{}, err
 	}
-	if err == nil && !a.MayChange(j) {
-		err = store.ErrNotFound
+	if !a.MayChange(j) {
+		return scheduler.Job{}, store.ErrNotFound
 	}
-	return j, err
+	return j, nil
 }
 
 // isForeign reports whether a text about j may quote people other than who, or
