@@ -142,7 +142,7 @@ var packageLimits = map[string]int{"cmd/gateway": 2800}
 // largePackages are not yet cut into rooms of a size that one can know.
 var largePackages = map[string]int{
 	"agent":       5640,
-	"cmd/gateway": 3340,
+	"cmd/gateway": 3241,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -199,7 +199,7 @@ func TestMethods(t *testing.T) {
 var wideFolders = map[string]int{
 	"agent":             75,
 	"channels/markdown": 6,
-	"cmd/gateway":       48,
+	"cmd/gateway":       41,
 	"memory":            3,
 	"store/bolt":        9,
 	"tools/agents":      2,
@@ -226,7 +226,6 @@ func TestColumns(t *testing.T) {
 var packedFolders = map[string]int{
 	"agent":             19,
 	"channels/markdown": 1,
-	"cmd/gateway":       6,
 	"store/bolt":        1,
 }
 

@@ -109,6 +109,12 @@ func (k *Kit) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
+// Has reports whether Tool returns a tool for name.
+func (k *Kit) Has(name string) bool {
+	_, ok := k.Tool(name)
+	return ok
+}
+
 // Tools returns all tools, including those that are not listed, in order.
 func (k *Kit) Tools() []Tool { return slices.Clone(k.all) }
 

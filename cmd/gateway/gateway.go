@@ -33,6 +33,7 @@ import (
 	"parley/texts"
 	"parley/tools"
 	"parley/tools/files"
+	"parley/tools/oversight"
 	"parley/web"
 	"parley/web/observe"
 	"parley/workspace"
@@ -271,7 +272,7 @@ func (g *gateway) openPool() {
 		Turns:     g.Config.Agent.MaxConcurrentTurns,
 		Grace:     turnTime,
 		Report:    ownerAPI{g}.report,
-		ToolStats: toolboxOf(g).statistics,
+		ToolStats: func() string { return oversight.Statistics(g.stats, g.texts.Gateway.Tools) },
 		Undo:      toolboxOf(g).undo,
 	}, agent.Settings{})
 }

@@ -214,7 +214,7 @@ func (k knowledge) commands() []agent.Command {
 			if err != nil {
 				return "", err
 			}
-			return k.skills.List(has(kit), k.app.hasModel), nil
+			return k.skills.List(kit.Has, k.app.hasModel), nil
 		}},
 	}
 }
@@ -242,4 +242,4 @@ func (k knowledge) prompt() memory.Prompt {
 }
 
 // skillsPrompt tells the agent what it has learnt to do.
-func (k knowledge) skillsPrompt() string { return k.skills.Prompt(has(k.app.offered.Load())) }
+func (k knowledge) skillsPrompt() string { return k.skills.Prompt(k.app.offered.Load().Has) }

@@ -18,6 +18,7 @@ import (
 	"parley/texts/textstest"
 	"parley/tools"
 	"parley/tools/files"
+	"parley/tools/oversight"
 	"parley/workspace"
 )
 
@@ -56,7 +57,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *watch) {
 		w.texts = textstest.Wide()
 		for _, w.stats = range []*tools.Stats{none, used} {
-			allFromCatalogue(t, toolbox{w.gateway}.statistics(), data)
+			allFromCatalogue(t, oversight.Statistics(w.stats, w.texts.Gateway.Tools), data)
 		}
 		if names := used.Unreliable(); len(names) == 0 {
 			t.Error("no tool is unreliable")

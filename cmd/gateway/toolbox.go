@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,10 +10,10 @@ import (
 	"parley/config"
 	"parley/llm"
 	"parley/scheduler"
-	"parley/texts"
 	"parley/tools"
 	"parley/tools/agents"
 	"parley/tools/files"
+	"parley/tools/oversight"
 )
 
 // A toolbox makes the tools of a turn, and is what tools need of the gateway.
@@ -33,45 +31,62 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		rules[category] = tools.Rule(rule)
 	}
 	sources, err := toolSources(c, toolHost{
-		files: t.app.fileTools, say: t.send(c), ask: t.ask, withdraw: t.app.hub.Questions().Withdraw, recall: t.app.knowledge.recall, cron: jobHostOf(t.app).order, log: t.app.Log,
-		agents: agents.Config{Runner: t.app.pool.Subagents(), Texts: &t.app.texts.Tools.Subtask, Profiles: t.profiles, Model: t.app.hasModel},
+		files:    t.app.fileTools,
+		say:      t.send(c),
+		ask:      t.ask,
+		withdraw: t.app.hub.Questions().Withdraw,
+		recall:   t.app.knowledge.recall,
+		cron:     jobHostOf(t.app).order,
+		log:      t.app.Log,
+		agents: agents.Config{
+			Runner:   t.app.pool.Subagents(),
+			Texts:    &t.app.texts.Tools.Subtask,
+			Profiles: t.profiles,
+			Model:    t.app.hasModel,
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
 	sources = rules.Permit(sources...)
 	t.app.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
+	approver := oversight.Approver{
+		Ask:      t.ask,
+		Withdraw: t.app.hub.Questions().Withdraw,
+		Office:   t.app.hub.OwnerChat,
+		Texts:    t.app.texts.Tools.Approval,
+		Log:      t.app.Log,
+		Grant:    t.app.pool.Sessions().Grant,
+	}
 	pipeline := tools.StandardConfig{
-		Log: t.app.Log, Texts: &t.app.texts.Tools, Strays: &t.app.strays, Stats: t.app.stats,
-		Approve: t.approve, Patience: c.Tools.ApprovalTimeout, Cache: t.app.cache,
+		Log:      t.app.Log,
+		Texts:    &t.app.texts.Tools,
+		Strays:   &t.app.strays,
+		Stats:    t.app.stats,
+		Approve:  approver.Approve,
+		Patience: c.Tools.ApprovalTimeout,
+		Cache:    t.app.cache,
 	}
+	audited := oversight.Audit(t.app.auditLog.Add)
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
-		stages := append([]tools.Middleware{t.app.observer.Tool(), t.audited, t.countWritten(s)}, tools.Standard(pipeline)...)
-		return tools.NewKit(ctx, s, sources, stages...)
+		stages := []tools.Middleware{t.app.observer.Tool(), audited, oversight.CountWritten(s, t.app.takeBytes)}
+		return tools.NewKit(ctx, s, sources, append(stages, tools.Standard(pipeline)...)...)
 	}, nil
-}
-
-// audited records every call of tool in the audit log.
-func (t toolbox) audited(tool tools.Tool) tools.Tool {
-	run := tool.Run
-	tool.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		r, err := run(ctx, c)
-		outcome := "done"
-		if err != nil || r.Failed {
-			outcome = "failed"
-		}
-		who := string(c.From.ID) + " at " + string(c.Session)
-		t.app.auditLog.Add("tool", who, fmt.Sprintf("%s %s, call %s", c.Name, outcome, c.Key()))
-		return r, err
-	}
-	return tool
 }
 
 // profiles are the agents that a task can be given to.
 func (t toolbox) profiles() (all []agents.Profile) {
 	for _, p := range t.app.knowledge.skills.Profiles() {
 		if p.Fault == "" && p.Missing == "" {
-			all = append(all, agents.Profile{Name: p.Name, Description: p.Description, Instruction: p.Text, Model: p.Model, Tools: p.Tools, Rounds: p.Rounds, Strict: p.Strict})
+			all = append(all, agents.Profile{
+				Name:        p.Name,
+				Description: p.Description,
+				Instruction: p.Text,
+				Model:       p.Model,
+				Tools:       p.Tools,
+				Rounds:      p.Rounds,
+				Strict:      p.Strict,
+			})
 		}
 	}
 	return all
@@ -86,31 +101,6 @@ func (t toolbox) undo(_ context.Context, id chat.SessionID) (string, error) {
 	}
 	t.app.auditLog.Add("tool", string(id), "undone: "+strings.Join(done, ", "))
 	return say.Done + "\n\n- " + strings.Join(done, "\n- "), err
-}
-
-// statistics tells how often the tools were used, and how that went.
-func (t toolbox) statistics() string {
-	say, all := t.app.texts.Gateway.Tools, t.app.stats.All()
-	if len(all) == 0 {
-		return say.None
-	}
-	var b strings.Builder
-	b.WriteString(say.List + "\n")
-	for _, s := range all {
-		b.WriteString("\n- " + say.Tool.With(s.Tool, s.Runs, s.Failures, s.AverageDuration))
-		for _, n := range []struct {
-			times int
-			what  texts.Format
-		}{{s.CacheHits, say.Cached}, {s.Skipped, say.Skipped}, {s.Duplicates, say.Repeated}, {s.Rollbacks, say.RolledBack}} {
-			if n.times > 0 {
-				b.WriteString(n.what.With(n.times))
-			}
-		}
-	}
-	if names := t.app.stats.Unreliable(); len(names) > 0 {
-		b.WriteString("\n\n" + say.Unreliable.With(strings.Join(names, ", ")))
-	}
-	return b.String()
 }
 
 // send sends what the message tool says. Of a channel that is not there the model
@@ -134,45 +124,6 @@ func (t toolbox) ask(ctx context.Context, r chat.Reply) (index int, text string,
 	return c.Index, c.Text, c.By, err
 }
 
-// approve asks an owner whether c may be made: in its chat if an owner asked for
-// it there, else where an owner can be spoken to first.
-func (t toolbox) approve(ctx context.Context, c tools.Call, prompt string) (yes bool, by string, err error) {
-	say := t.app.texts.Tools.Approval
-	q := &chat.Question{ID: fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))), Choices: []string{say.Yes, say.No}, Whom: c.From.ID}
-	r := chat.Reply{ID: "ask:approve/" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
-	if c.From.Role != chat.Owner {
-		office, ok := t.app.hub.OwnerChat()
-		if !ok {
-			return false, "", errors.New("no owner can be asked")
-		}
-		q.Whom, r.To, r.Group = "", office, false
-		r.Text = say.ForThem.With(c.At.Channel, c.From.ID, c.At.Session(), prompt)
-		c.Say(say.WaitingForOwner)
-	} else {
-		c.Say(say.WaitingForYou)
-		if c.Effect != "" {
-			q.Choices = approvalChoices(say)
-		}
-	}
-	choice, err := t.app.hub.Questions().Ask(ctx, r)
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
-		err = errors.Join(err, t.app.hub.Questions().Withdraw(context.WithoutCancel(ctx), q.ID))
-	}
-	by = r.To.Channel + ":" + choice.By.ID
-	if err == nil && choice.Index > 1 {
-		if err := t.app.pool.Sessions().Grant(ctx, c, by, choice.Index == 3); err != nil { // then it is for this time
-			t.app.Log.Error("an approval counts only once, because it could not be kept", "err", err)
-		}
-	}
-	return err == nil && choice.Index != 1, by, err
-}
-
-// approvalChoices are the answers to a question that untrusted content brought
-// up: yes or no to this call, or yes to all like it for a while.
-func approvalChoices(say texts.Approval) []string {
-	return []string{say.Yes, say.No, say.Conversation, say.Hour}
-}
-
 // checkJob returns the name of the tool that j is to call, or why the
 // person whose job it is could not make that call.
 func (t toolbox) checkJob(ctx context.Context, j scheduler.Job) (string, error) {
@@ -183,31 +134,4 @@ func (t toolbox) checkJob(ctx context.Context, j scheduler.Job) (string, error) 
 	}
 	c, err := kit.Check(tools.Call{ToolCall: llm.ToolCall{Name: j.Tool, Args: j.Args}, Scope: s})
 	return c.Name, err
-}
-
-// has says which tools are in kit.
-func has(kit *tools.Kit) func(name string) bool {
-	return func(name string) bool { _, ok := kit.Tool(name); return ok }
-}
-
-// countWritten counts what a person has written into files: the arguments of
-// calls that change some.
-func (t toolbox) countWritten(s tools.Scope) tools.Middleware {
-	who := chat.Whose(s.At, s.From, s.Group)
-	return func(tool tools.Tool) tools.Tool {
-		if tool.ReadOnly || tool.Category != "files" {
-			return tool
-		}
-		run := tool.Run
-		tool.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			err := t.app.takeBytes(ctx, who, int64(len(c.Args)))
-			if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
-				return tools.Result{Text: "Nothing was changed. " + refusal.Text, Failed: true}, nil
-			} else if err != nil {
-				return tools.Result{}, err
-			}
-			return run(ctx, c)
-		}
-		return tool
-	}
 }

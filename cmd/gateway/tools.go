@@ -49,12 +49,16 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 			cron.New(h.cron),
 		},
 	)
+	textMode := func(model string) bool {
+		m := c.Models[model]
+		return m != nil && m.ToolCalls == "text"
+	}
 	for i := range builtIn {
 		if builtIn[i].Timeout == 0 {
 			builtIn[i].Timeout = c.Tools.Timeout
 		}
 	}
-	return []tools.Source{system(c), tools.Fixed(builtIn), agents.New(h.agents)}, nil
+	return []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), agents.New(h.agents)}, nil
 }
 
 // toolCategories lists the categories of the tools there are, sorted. The tools
@@ -72,25 +76,6 @@ func toolCategories() (list []string) {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// A toolSource is a tools.Source that never fails.
-type toolSource func(tools.Scope) []tools.Tool
-
-// Tools implements [tools.Source].
-func (f toolSource) Tools(_ context.Context, s tools.Scope) ([]tools.Tool, error) { return f(s), nil }
-
-// system offers what ends a turn. Models that call tools by themselves end it by
-// saying nothing more, so they are not told of it, and may call it all the same (C-030).
-func system(c *config.Config) tools.Source {
-	told := []tools.Tool{message.NewComplete(true)}
-	untold := []tools.Tool{message.NewComplete(false)}
-	return toolSource(func(s tools.Scope) []tools.Tool {
-		if m := c.Models[s.Model]; m != nil && m.ToolCalls == "text" {
-			return told
-		}
-		return untold
-	})
 }
 
 // weather returns what knows the weather, nil if it is to be made up.

@@ -35,3 +35,29 @@ func NewComplete(listed bool) tools.Tool {
 	t.Repeatable = true
 	return t
 }
+
+// Completion offers attempt_completion. Models that call tools by themselves end a
+// turn by saying nothing more, so it is listed only for models with text mode; others
+// may call it all the same (C-030).
+func Completion(textMode func(model string) bool) tools.Source {
+	return completionSource{
+		listed:   []tools.Tool{NewComplete(true)},
+		unlisted: []tools.Tool{NewComplete(false)},
+		textMode: textMode,
+	}
+}
+
+// A completionSource is the [tools.Source] of Completion.
+type completionSource struct {
+	listed   []tools.Tool
+	unlisted []tools.Tool
+	textMode func(model string) bool
+}
+
+// Tools implements [tools.Source].
+func (c completionSource) Tools(_ context.Context, s tools.Scope) ([]tools.Tool, error) {
+	if c.textMode(s.Model) {
+		return c.listed, nil
+	}
+	return c.unlisted, nil
+}

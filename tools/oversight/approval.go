@@ -1,0 +1,87 @@
+// Package oversight is what owners see of the calls of tools and decide about them:
+// approvals, the audit log, the bytes that people write, and statistics.
+package oversight
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"parley/chat"
+	"parley/texts"
+	"parley/tools"
+)
+
+// The choices of a question, in their order.
+const (
+	choiceYes = iota
+	choiceNo
+	choiceConversation // yes to all calls like it until the conversation ends
+	choiceHour
+)
+
+// An Approver asks owners whether a call may be made.
+type Approver struct {
+	Ask      func(ctx context.Context, r chat.Reply) (choice int, text string, by chat.Sender, err error)
+	Withdraw func(ctx context.Context, question string) error
+	Office   func() (at chat.Address, ok bool) // where an owner can be written to first
+	Texts    texts.Approval
+	Log      *slog.Logger
+
+	// Grant notes that an owner has approved all calls like c: for an hour, or else
+	// until the conversation ends.
+	Grant func(ctx context.Context, c tools.Call, by string, hour bool) error
+}
+
+// Approve is a [tools.Asker]. If an owner wants the call, that owner is asked in the
+// same chat; otherwise an owner is asked where one can be written to first.
+func (a Approver) Approve(ctx context.Context, c tools.Call, prompt string) (yes bool, by string, err error) {
+	r, err := a.question(c, prompt)
+	if err != nil {
+		return false, "", err
+	}
+	choice, _, sender, err := a.Ask(ctx, r)
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
+		err = errors.Join(err, a.Withdraw(context.WithoutCancel(ctx), r.Ask.ID))
+	}
+	by = r.To.Channel + ":" + sender.ID
+	if err != nil {
+		return false, by, err
+	}
+	if choice == choiceConversation || choice == choiceHour {
+		if err := a.Grant(ctx, c, by, choice == choiceHour); err != nil { // it still counts for this call
+			a.Log.Error("an approval counts only once, because it could not be kept", "err", err)
+		}
+	}
+	return choice != choiceNo, by, nil
+}
+
+// question returns the message that asks about c. Its IDs follow from the call, so
+// that nobody is asked twice.
+func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
+	q := &chat.Question{
+		ID:      fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))),
+		Choices: []string{a.Texts.Yes, a.Texts.No},
+		Whom:    c.From.ID,
+	}
+	r := chat.Reply{ID: "ask:approve/" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
+	if c.From.Role == chat.Owner {
+		c.Say(a.Texts.WaitingForYou)
+		if c.Effect != "" { // untrusted content brought it up
+			q.Choices = append(q.Choices, a.Texts.Conversation, a.Texts.Hour)
+		}
+		return r, nil
+	}
+	office, ok := a.Office()
+	if !ok {
+		return r, errors.New("no owner can be asked")
+	}
+	q.Whom = ""
+	r.To = office
+	r.Group = false
+	r.Text = a.Texts.ForThem.With(c.At.Channel, c.From.ID, c.At.Session(), prompt)
+	c.Say(a.Texts.WaitingForOwner)
+	return r, nil
+}
