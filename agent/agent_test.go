@@ -85,7 +85,7 @@ func (p prompt) System(context.Context, chat.SessionID, chat.Person) (string, er
 	return string(p), nil
 }
 
-func (p prompt) Helper(_ context.Context, who chat.Person, instruction string) (string, error) {
+func (p prompt) SubagentSystem(_ context.Context, who chat.Person, instruction string) (string, error) {
 	return fmt.Sprintf("%s to %s: %s", string(p), who, instruction), nil
 }
 

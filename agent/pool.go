@@ -40,8 +40,8 @@ type Memory interface {
 	// System returns the instructions that every request of a session begins
 	// with. Of what is known of people it holds only what is known of one (R-S14).
 	System(context.Context, chat.SessionID, chat.Person) (string, error)
-	// Helper returns those of a subagent that works for one, and is to do as instruction says.
-	Helper(ctx context.Context, who chat.Person, instruction string) (string, error)
+	// SubagentSystem returns those of a subagent with that instruction of its own.
+	SubagentSystem(ctx context.Context, who chat.Person, instruction string) (string, error)
 }
 
 // Config is what a Pool is made of.

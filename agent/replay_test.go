@@ -359,7 +359,9 @@ func (p told) System(_ context.Context, id chat.SessionID, _ chat.Person) (strin
 	return string(p) + "\n\nThis is " + string(id), nil
 }
 
-func (p told) Helper(context.Context, chat.Person, string) (string, error) { return string(p), nil }
+func (p told) SubagentSystem(context.Context, chat.Person, string) (string, error) {
+	return string(p), nil
+}
 
 // P15: what many sessions are told is kept once. A recording has all that one was told.
 func TestPromptsOfManySessions(t *testing.T) {

@@ -179,7 +179,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		}
 		t.scope.From = t.openTurn().From()
 	}
-	if m.Options != nil && m.Options.Job != "" { // also while a helper works for it or reports (D-097)
+	if m.Options != nil && m.Options.Job != "" { // also while a subagent works for it or reports (D-097)
 		t.scope.Origin = chat.FromSchedule
 	}
 	t.scope.Tools = func() []tools.Tool { return t.kit.Tools() }
@@ -215,7 +215,7 @@ func (t *turn) limitRights(ctx context.Context, m chat.Message) error {
 // system returns the instructions of the session.
 func (t *turn) system(ctx context.Context) (string, error) {
 	if t.subagent != nil {
-		return t.pool.config.Memory.Helper(ctx, t.scope.Whose(), t.subagent.Instruction)
+		return t.pool.config.Memory.SubagentSystem(ctx, t.scope.Whose(), t.subagent.Instruction)
 	}
 	return t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose())
 }

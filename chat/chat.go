@@ -46,7 +46,7 @@ type Message struct {
 	Time    time.Time `json:"time"`             // when it was said
 	Origin  Origin    `json:"origin,omitempty"`
 
-	In      SessionID `json:"in,omitempty"`      // the session it belongs to, if not At's: that of a job or a helper
+	In      SessionID `json:"in,omitempty"`      // the session it belongs to, if not At's: that of a job or a subagent
 	Tainted bool      `json:"tainted,omitempty"` // it holds untrusted content (R-S12) …
 	Sources []string  `json:"sources,omitempty"` // … from there
 	Spoken  bool      `json:"spoken,omitempty"`  // Text was heard in a recording: somebody else may speak in it
@@ -129,8 +129,8 @@ type Origin string
 const (
 	FromPerson   Origin = ""
 	FromSchedule Origin = "schedule" // a job's time has come
-	FromParent   Origin = "parent"   // an agent gives a task to a helper
-	FromSubagent Origin = "subagent" // a helper reports
+	FromParent   Origin = "parent"   // an agent gives a task to a subagent
+	FromSubagent Origin = "subagent" // a subagent reports
 )
 
 // A Reply is something the agent says.

@@ -186,7 +186,7 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// A-072, R-S14: what the owner's agent, another person's and a helper are told.
+// A-072, R-S14: what the owner's agent, another person's and a subagent are told.
 func TestGoldenPrompts(t *testing.T) {
 	w, err := workspace.Open(t.TempDir())
 	if err != nil {
@@ -209,7 +209,7 @@ func TestGoldenPrompts(t *testing.T) {
 		"nobody": func() (string, error) {
 			return Prompt{Files: folder{}, Zone: time.UTC}.System(t.Context(), "x:1", bert)
 		},
-		"helper": func() (string, error) { return p.Helper(t.Context(), anna, "Find a train.\n") },
+		"subagent": func() (string, error) { return p.SubagentSystem(t.Context(), anna, "Find a train.\n") },
 	} {
 		got, err := make()
 		if err != nil {

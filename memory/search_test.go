@@ -409,9 +409,9 @@ func TestOnlyTheirs(t *testing.T) {
 			if strings.Contains(prompt(b), secret) {
 				t.Errorf("%s's instructions have what is %s's", b, a)
 			}
-			helper, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.Helper(t.Context(), b, "do it")
-			if err != nil || strings.Contains(helper, secret) {
-				t.Errorf("%s's helper is told %q, %v", b, helper, err)
+			subagent, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.SubagentSystem(t.Context(), b, "do it")
+			if err != nil || strings.Contains(subagent, secret) {
+				t.Errorf("%s's helper is told %q, %v", b, subagent, err)
 			}
 			p.write(fileOf(b, historyName), p.file(a)) // a file in the wrong place
 			reach("a copy")

@@ -168,8 +168,8 @@ func (p *Replayer) System(context.Context, chat.SessionID, chat.Person) (string,
 	return p.asked.Request.System, nil
 }
 
-// Helper begins the next request, too: the turn of a subagent is run again as any other.
-func (p *Replayer) Helper(ctx context.Context, who chat.Person, _ string) (string, error) {
+// SubagentSystem begins the next request, too: the turn of a subagent is run again as any other.
+func (p *Replayer) SubagentSystem(ctx context.Context, who chat.Person, _ string) (string, error) {
 	return p.System(ctx, p.recording.session, who)
 }
 

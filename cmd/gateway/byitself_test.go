@@ -511,7 +511,7 @@ func TestP26UndeliveredReport(t *testing.T) {
 	w.tg.Heal()
 	w.tg.Say(person, "/resend all")
 	w.told(reader, "the report", func(texts []string) bool {
-		return slices.Contains(texts, "the helper says: the tea is ready")
+		return slices.Contains(texts, "the subagent says: the tea is ready")
 	})
 	for late := time.Now().Add(waitTime); time.Now().Before(late); soon(t.Context()) { // it is noted when the network has taken it
 		before := len(botTexts(w.tg.Chat(person)))

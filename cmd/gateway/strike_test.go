@@ -178,7 +178,7 @@ func TestP12KillAtRandom(t *testing.T) {
 	}
 }
 
-// TestD092KillAroundAReport kills it when a helper has its result and while that
+// TestD092KillAroundAReport kills it when a subagent has its result and while that
 // is reported: each report comes, in one way, and is repeated at most where the
 // network could not tell (D-092, P7, P9).
 func TestD092KillAroundAReport(t *testing.T) {
@@ -193,12 +193,12 @@ func TestD092KillAroundAReport(t *testing.T) {
 	points := []string{"result 1", "result 4", "report", "before send", "after send"}
 	for i, point := range points {
 		kill, reported := nth(1, point), !strings.HasSuffix(point, "send")
-		w.killAt(func(at string) bool { // the first answer is of who sent the helper off
+		w.killAt(func(at string) bool { // the first answer is of who sent the subagent off
 			reported = reported || at == "report"
 			return reported && kill(at)
 		}, func() { s.post(fmt.Sprintf(`call spawn {"task": "errand %d", "label": "e%d"}`, i, i)) })
 		w.revive()
-		s.hears(fmt.Sprintf("the helper says: errand %d is done", i), 1)
+		s.hears(fmt.Sprintf("the subagent says: errand %d is done", i), 1)
 	}
 	s.asks("thanks", "heard thanks")
 	for i, point := range points {
@@ -206,7 +206,7 @@ func TestD092KillAroundAReport(t *testing.T) {
 		if strings.HasSuffix(point, "send") { // nobody can tell whether it was sent
 			most = 2
 		}
-		if n := s.answers(fmt.Sprintf("the helper says: errand %d is done", i)); n > most {
+		if n := s.answers(fmt.Sprintf("the subagent says: errand %d is done", i)); n > most {
 			t.Errorf("killed at %q, and told %d times: %q", point, n, botTexts(w.tg.Chat(person)))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // helps says whether r is made for a subagent.
 func helps(r llmtest.Request) bool {
-	return strings.Contains(r.Messages[0].Content, "You are a helper: an agent gave you a task")
+	return strings.Contains(r.Messages[0].Content, "You are a subagent: an agent gave you a task")
 }
 
 // task is what the subagent of r was told to do.

@@ -183,7 +183,7 @@ func TestNoSecretLeaks(t *testing.T) {
 	}
 }
 
-// TestNoSecretLeaksByItself is R-S26 of helpers and dreams: what a provider says
+// TestNoSecretLeaksByItself is R-S26 of subagents and dreams: what a provider says
 // that quotes the key back is kept, shown and passed on without it.
 func TestNoSecretLeaksByItself(t *testing.T) {
 	t.Parallel()

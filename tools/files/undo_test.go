@@ -89,13 +89,13 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// D-066: what helpers changed is undone with what their parent did in the turn.
-func TestUndoOfHelpers(t *testing.T) {
+// D-066: what subagents changed is undone with what their parent did in the turn.
+func TestUndoOfSubagents(t *testing.T) {
 	t.Parallel()
 	d := writer(t, nil)
 	d.in("s", "1", "write_file", `{"path":"a","content":"parent"}`)
 	r := d.kit.Call(t.Context(), tools.Call{
-		ToolCall: llm.ToolCall{ID: "call_1", Name: "write_file", Args: `{"path":"b","content":"helper"}`},
+		ToolCall: llm.ToolCall{ID: "call_1", Name: "write_file", Args: `{"path":"b","content":"subagent"}`},
 		Scope:    tools.Scope{Session: "agent:x", Turn: "task", Root: "s", RootTurn: "1", Workspace: d.w},
 	})
 	if r.Failed {
