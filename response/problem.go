@@ -19,6 +19,7 @@ type Problem struct {
 	Text       string        // for people, in one sentence
 	RetryAfter time.Duration // 0 if trying again does not help
 	Code       string        // for programs, such as "invalid_api_key"; "" for none
+	Param      string        // the field of the request that is wrong; "" for none
 }
 
 func (p Problem) Error() string { return p.Text }
@@ -28,14 +29,24 @@ func BadRequest(text string) error { return Problem{Status: http.StatusBadReques
 
 // Write answers r with p: browsers get a page, programs get JSON.
 func (p Problem) Write(w http.ResponseWriter, r *http.Request) {
+	if !WantsPage(r) {
+		p.WriteJSON(w)
+		return
+	}
+	p.setRetryAfter(w)
+	_ = Page(w, p.Status, p.page()) // what is rendered in memory does not fail
+}
+
+// WriteJSON answers with p as JSON.
+func (p Problem) WriteJSON(w http.ResponseWriter) {
+	p.setRetryAfter(w)
+	JSON(w, p.Status, p.Body())
+}
+
+func (p Problem) setRetryAfter(w http.ResponseWriter) {
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
 	}
-	if WantsPage(r) {
-		_ = Page(w, p.Status, p.page())
-		return
-	}
-	JSON(w, p.Status, p.body())
 }
 
 // WantsPage reports whether r was made by somebody who looks at a browser, and not
@@ -44,13 +55,21 @@ func WantsPage(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// body returns p in the shape that OpenAI's clients read, which all programs get.
-func (p Problem) body() any {
-	failure := map[string]any{"message": p.Text, "type": p.kind(), "code": nil}
-	if p.Code != "" {
-		failure["code"] = p.Code
+// Body returns p in OpenAI's format, which all programs get.
+func (p Problem) Body() any {
+	return map[string]any{"error": map[string]any{
+		"message": p.Text,
+		"type":    p.kind(),
+		"param":   nullable(p.Param),
+		"code":    nullable(p.Code),
+	}}
+}
+
+func nullable(s string) any {
+	if s == "" {
+		return nil
 	}
-	return map[string]any{"error": failure}
+	return s
 }
 
 func (p Problem) kind() string {

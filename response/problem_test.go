@@ -19,11 +19,11 @@ func TestProblem(t *testing.T) {
 		want           string
 	}{
 		"page":    {busy, "GET", "text/html,*/*", "<h1>Too Many Requests</h1><p>Too much at once.</p>"},
-		"program": {busy, "GET", "*/*", `{"error":{"code":null,"message":"too much at once","type":"rate_limit_error"}}`},
-		"script":  {busy, "POST", "text/html", `{"error":{"code":null,"message":"too much at once","type":"rate_limit_error"}}`},
+		"program": {busy, "GET", "*/*", `{"error":{"code":null,"message":"too much at once","param":null,"type":"rate_limit_error"}}`},
+		"script":  {busy, "POST", "text/html", `{"error":{"code":null,"message":"too much at once","param":null,"type":"rate_limit_error"}}`},
 		"code": {
 			response.Problem{Status: http.StatusUnauthorized, Text: "No.", Code: "invalid_api_key"}, "GET", "",
-			`{"error":{"code":"invalid_api_key","message":"No.","type":"invalid_request_error"}}`,
+			`{"error":{"code":"invalid_api_key","message":"No.","param":null,"type":"invalid_request_error"}}`,
 		},
 		"sentence": {
 			response.Problem{Status: http.StatusNotFound, Text: "Écoutez."}, "GET", "text/html", "<p>Écoutez.</p>",

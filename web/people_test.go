@@ -134,10 +134,10 @@ func TestWrongCredential(t *testing.T) {
 	}{
 		{asking{method: "POST", path: "/signin", body: `{"token":"wrong"}`}, "This token is invalid."},
 		{asking{method: "POST", path: "/signin", body: `{"code":"wrong"}`}, "This link is invalid or has expired."},
-		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer sk-of-another-service"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","type":"invalid_request_error"}}`},
+		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer sk-of-another-service"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","param":null,"type":"invalid_request_error"}}`},
 		{asking{path: "/v1/models"}, `"code":"invalid_api_key","message":"An API key is needed`},
 		{asking{method: "POST", path: "/v1/chat/completions", body: `{}`, header: http.Header{ownHeader: nil}}, `"message":"An API key is needed`},
-		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + keyPrefix + "wrong"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","type":"invalid_request_error"}}`},
+		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer " + keyPrefix + "wrong"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","param":null,"type":"invalid_request_error"}}`},
 	} {
 		if got := read(t, f.want(t, 401, c.asking)); !strings.Contains(got, c.says) {
 			t.Errorf("%s %s: %s", c.path, c.body, got)

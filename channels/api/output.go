@@ -97,72 +97,33 @@ func (o output) setWriteDeadline(by time.Time) {
 	_ = http.NewResponseController(o.w).SetWriteDeadline(by) // not every writer can
 }
 
-// writeFailure ends a stream, which has begun, with an event. Otherwise it returns f.
-func (o output) writeFailure(stream bool, f *failure) error {
+// writeFailure ends a stream, which has begun, with an event. Otherwise it returns p.
+func (o output) writeFailure(stream bool, p response.Problem) error {
 	if !stream {
-		return f
+		return p
 	}
-	o.writeEvent(f.body())
+	o.writeEvent(p.Body())
 	return nil
 }
 
-// A failure is an error in OpenAI's format.
-type failure struct {
-	status               int
-	message, param, code string
-	after                string // seconds to wait before a retry
+// invalid returns the problem of a request whose param is wrong.
+func invalid(param, text string) response.Problem {
+	return response.Problem{Status: http.StatusBadRequest, Text: text, Param: param, Code: "invalid_value"}
 }
 
-// invalid returns the failure of a request whose param is wrong.
-func invalid(param, message string) *failure {
-	return &failure{status: http.StatusBadRequest, message: message, param: param, code: "invalid_value"}
-}
-
-// failureOf returns what to tell a client of err. It hides internal errors (R-S26),
+// problemOf returns what to tell a client of err. It hides internal errors (R-S26),
 // after which the client may try again.
-func failureOf(err error) *failure {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f
+func problemOf(err error) response.Problem {
+	if p, ok := errors.AsType[response.Problem](err); ok {
+		return p
 	}
 	if refusal, ok := errors.AsType[*chat.Refusal](err); ok {
-		return &failure{status: http.StatusTooManyRequests, message: refusal.Text, code: "quota_exceeded"}
+		return response.Problem{Status: http.StatusTooManyRequests, Text: refusal.Text, Code: "quota_exceeded"}
 	}
-	return &failure{
-		status:  http.StatusServiceUnavailable,
-		message: "The message cannot be accepted or answered right now. Please try again.",
-		code:    "unavailable",
-		after:   "5",
+	return response.Problem{
+		Status:     http.StatusServiceUnavailable,
+		Text:       "The message cannot be accepted or answered right now. Please try again.",
+		Code:       "unavailable",
+		RetryAfter: 5 * time.Second,
 	}
-}
-
-// Error implements error.
-func (f *failure) Error() string { return f.message }
-
-func (f *failure) body() any {
-	kind := "invalid_request_error"
-	switch {
-	case f.status == http.StatusTooManyRequests:
-		kind = "rate_limit_error"
-	case f.status >= 500:
-		kind = "server_error"
-	}
-	null := func(s string) any {
-		if s == "" {
-			return nil
-		}
-		return s
-	}
-	return map[string]any{"error": map[string]any{
-		"message": f.message,
-		"type":    kind,
-		"param":   null(f.param),
-		"code":    null(f.code),
-	}}
-}
-
-func (f *failure) write(w http.ResponseWriter) {
-	if f.after != "" {
-		w.Header().Set("Retry-After", f.after)
-	}
-	response.JSON(w, f.status, f.body())
 }

@@ -18,6 +18,7 @@ import (
 
 	"parley/channels/network"
 	"parley/chat"
+	"parley/response"
 )
 
 const (
@@ -122,7 +123,7 @@ func (c *content) UnmarshalJSON(b []byte) (err error) {
 }
 
 // readRequest reads the request in r. Its images stay in the spool until release is
-// called. The error is a *failure.
+// called. The error is a response.Problem.
 func (c *Channel) readRequest(
 	w http.ResponseWriter, r *http.Request, who string,
 ) (q *request, release func(), err error) {
@@ -155,47 +156,47 @@ func (c *Channel) readRequest(
 
 // readFailure returns what to tell a client whose request could not be read because
 // of err.
-func (c *Channel) readFailure(err error) *failure {
+func (c *Channel) readFailure(err error) response.Problem {
 	var large *http.MaxBytesError
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &large):
-		return &failure{
-			status: http.StatusRequestEntityTooLarge,
-			message: fmt.Sprintf("The request is larger than %d MiB, or %d MiB without its images.",
+		return response.Problem{
+			Status: http.StatusRequestEntityTooLarge,
+			Text: fmt.Sprintf("The request is larger than %d MiB, or %d MiB without its images.",
 				maxBody>>20, maxText>>20),
-			code: "request_too_large",
+			Code: "request_too_large",
 		}
 	case errors.Is(err, errTooMany):
-		return &failure{
-			status: http.StatusRequestEntityTooLarge,
-			message: fmt.Sprintf("The request has more than %d messages, or a message more than %[1]d parts.",
+		return response.Problem{
+			Status: http.StatusRequestEntityTooLarge,
+			Text: fmt.Sprintf("The request has more than %d messages, or a message more than %[1]d parts.",
 				maxParts),
-			code: "request_too_large",
+			Code: "request_too_large",
 		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &failure{
-			status:  http.StatusRequestTimeout,
-			message: "The request took too long to arrive.",
-			code:    "request_timeout",
+		return response.Problem{
+			Status: http.StatusRequestTimeout,
+			Text:   "The request took too long to arrive.",
+			Code:   "request_timeout",
 		}
 	case errors.Is(err, network.ErrBusyPerson):
-		return &failure{
-			status:  http.StatusTooManyRequests,
-			message: "You send too much at once. Wait for other requests to finish, then try again.",
-			code:    "rate_limit_exceeded",
-			after:   "2",
+		return response.Problem{
+			Status:     http.StatusTooManyRequests,
+			Text:       "You send too much at once. Wait for other requests to finish, then try again.",
+			Code:       "rate_limit_exceeded",
+			RetryAfter: 2 * time.Second,
 		}
 	case errors.Is(err, network.ErrBusy):
-		return &failure{
-			status:  http.StatusServiceUnavailable,
-			message: "Too much is being sent at once. Try again in a moment.",
-			code:    "unavailable",
-			after:   "2",
+		return response.Problem{
+			Status:     http.StatusServiceUnavailable,
+			Text:       "Too much is being sent at once. Try again in a moment.",
+			Code:       "unavailable",
+			RetryAfter: 2 * time.Second,
 		}
 	case errors.As(err, &file):
 		c.cfg.Log.Error("could not store the images of a request", "err", err)
-		return failureOf(err)
+		return problemOf(err)
 	}
 	return invalid("", "The body is not a chat completion request in JSON.")
 }

@@ -34,12 +34,15 @@ func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender,
 	case is == "POST /v1/chat/completions":
 		err = c.serveCompletion(w, r, who, prefix)
 	case r.URL.Path == "/v1/models", r.URL.Path == "/v1/chat/completions":
-		err = &failure{status: http.StatusMethodNotAllowed, message: "The method " + r.Method + " is not allowed here."}
+		err = response.Problem{
+			Status: http.StatusMethodNotAllowed,
+			Text:   "The method " + r.Method + " is not allowed here.",
+		}
 	default:
-		err = &failure{status: http.StatusNotFound, message: "This URL is unknown.", code: "unknown_url"}
+		err = response.Problem{Status: http.StatusNotFound, Text: "This URL is unknown.", Code: "unknown_url"}
 	}
-	if f, ok := errors.AsType[*failure](err); ok {
-		f.write(w)
+	if p, ok := errors.AsType[response.Problem](err); ok {
+		p.WriteJSON(w)
 	}
 }
 
@@ -71,18 +74,21 @@ func modelObject(name string) map[string]any {
 	return map[string]any{"id": name, "object": "model", "created": 0, "owned_by": Name}
 }
 
-func unknownModel(name string) *failure {
-	return &failure{
-		status:  http.StatusNotFound,
-		message: fmt.Sprintf("There is no model %.64q; use %q.", name, Name),
-		param:   "model",
-		code:    "model_not_found",
+func unknownModel(name string) response.Problem {
+	return response.Problem{
+		Status: http.StatusNotFound,
+		Text:   fmt.Sprintf("There is no model %.64q; use %q.", name, Name),
+		Param:  "model",
+		Code:   "model_not_found",
 	}
 }
 
 func (c *Channel) serveCompletion(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
-		return &failure{status: http.StatusUnsupportedMediaType, message: "The content type must be application/json."}
+		return response.Problem{
+			Status: http.StatusUnsupportedMediaType,
+			Text:   "The content type must be application/json.",
+		}
 	}
 	k, err := c.acceptRequest(w, r, who, prefix)
 	if err != nil {
@@ -116,7 +122,7 @@ func (c *Channel) acceptRequest(
 	if err := c.startRequest(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
 		k.leave()
 		c.cfg.Log.Warn("request not accepted", "session", q.at.Session(), "err", err)
-		return nil, failureOf(err)
+		return nil, problemOf(err)
 	}
 	return k, nil
 }
@@ -249,12 +255,12 @@ func (c *Channel) writeAnswer(w http.ResponseWriter, r *http.Request, k *waiter)
 		case <-r.Context().Done():
 			return nil
 		case <-c.openCtx.Done():
-			return o.writeFailure(k.streams, failureOf(network.ErrShut))
+			return o.writeFailure(k.streams, problemOf(network.ErrShut))
 		case <-timeout.C:
-			return o.writeFailure(k.streams, &failure{
-				status:  http.StatusGatewayTimeout,
-				message: "The answer takes too long. It will be in the session.",
-				code:    "timeout",
+			return o.writeFailure(k.streams, response.Problem{
+				Status: http.StatusGatewayTimeout,
+				Text:   "The answer takes too long. It will be in the session.",
+				Code:   "timeout",
 			})
 		}
 		c.mu.Lock()
@@ -265,7 +271,11 @@ func (c *Channel) writeAnswer(w http.ResponseWriter, r *http.Request, k *waiter)
 		c.mu.Unlock()
 		switch {
 		case fault != "":
-			return o.writeFailure(k.streams, &failure{status: http.StatusBadGateway, message: fault, code: "no_answer"})
+			return o.writeFailure(k.streams, response.Problem{
+				Status: http.StatusBadGateway,
+				Text:   fault,
+				Code:   "no_answer",
+			})
 		case k.streams:
 			o.writeMore(text[written:], done)
 			written = len(text)
