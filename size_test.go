@@ -200,7 +200,6 @@ var wideFolders = map[string]int{
 	"agent":             75,
 	"channels/markdown": 6,
 	"cmd/gateway":       41,
-	"memory":            3,
 	"store/bolt":        9,
 	"tools/agents":      2,
 }

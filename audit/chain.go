@@ -14,10 +14,10 @@ import (
 	"parley/store"
 )
 
-// ErrBroken is what Verify finds: the records are not those that were appended.
+// ErrBroken is returned by Verify: the records are not those that were appended.
 var ErrBroken = errors.New("chain is broken")
 
-// An Event is something worth remembering (R-S27).
+// An Event is an action that the audit log records (R-S27).
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
@@ -25,22 +25,23 @@ type Event struct {
 	What string    `json:"what,omitempty"`
 }
 
-// A Chain is a log of events, each holding the digest of the one before, so that
-// none can be changed, removed, added or moved unnoticed, short of rewriting all
-// that follow. A record also names those that Trim removes. The digest of the
-// last record is in a bucket, which is written before an append and again
-// afterwards: so an append that a crash interrupted can be told from a record
-// that somebody removed or added.
+// A Chain is a log of events, each with the digest of the one before, so that none
+// can be changed, removed, added or moved unnoticed, short of rewriting all later
+// ones. Records removed by Trim are named in a record too. The digest of the last
+// record is in a bucket, which is written before and after an append: this
+// distinguishes an append that a crash interrupted from a record that somebody
+// removed or added.
 //
-// There may be one Chain per log at a time. A broken chain stays broken, and can
+// There may be one Chain per log at a time. A broken chain stays broken, but can
 // still be appended to. All methods may be called concurrently.
 type Chain struct {
 	log  store.Log
 	head store.Table[end]
-	mu   sync.Mutex // one at a time
+	mu   sync.Mutex // held by each operation
 }
 
-// A link is a record, as encoding/json writes it: the fields in this order, UTC.
+// A link is a record, as encoding/json writes it: with the fields in this order,
+// and times in UTC.
 type link struct {
 	N       int    `json:"n"` // from 1
 	Prev    string `json:"prev"`
@@ -48,28 +49,29 @@ type link struct {
 	Event
 }
 
-// A tip names a record, and so all before it.
+// A tip identifies a record, and thereby all records before it.
 type tip struct {
 	N   int    `json:"n"`
 	Sum string `json:"sum"`
 }
 
-// An end is what the bucket holds about the last record.
+// An end is the bucket's information about the last record.
 type end struct {
-	N    int    `json:"n"` // 0: there is none
+	N    int    `json:"n"` // 0: there is no record
 	Sum  string `json:"sum"`
-	Seq  uint64 `json:"seq"`            // of the record in the log
-	Next *end   `json:"next,omitempty"` // what an append in progress will make of it
+	Seq  uint64 `json:"seq"`            // sequence number of the record in the log
+	Next *end   `json:"next,omitempty"` // the end after an append that is in progress
 }
 
 const lost = "lost" // in place of the digest, when the bucket lost the end
 
-// NewChain returns the Chain of log, whose end is kept in head.
+// NewChain returns the Chain of log, whose end is stored in head.
 func NewChain(log store.Log, head store.Bucket) *Chain {
 	return &Chain{log: log, head: store.NewTable(head, store.Report[end])}
 }
 
-// Append adds e. When it returns nil, e is on disk; after an error it may be.
+// Append adds e. After it has returned nil, e is on disk; after an error it may
+// be.
 func (c *Chain) Append(ctx context.Context, e Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,8 +106,8 @@ func (c *Chain) append(ctx context.Context, l link) error {
 }
 
 // Trim removes all but the last keep records, once there are a tenth more. It
-// appends a record that says so: without it, Verify would report the others as
-// missing. Appends wait meanwhile.
+// appends a record that says so: otherwise Verify would report the removed records
+// as missing. Appends wait in the meantime.
 func (c *Chain) Trim(ctx context.Context, keep int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,9 +153,9 @@ func (c *Chain) mark(ctx context.Context, e end) error {
 	return c.head.Set(ctx, "head", e)
 }
 
-// end returns where the chain ends. It first settles an append that was
-// interrupted: if its record was written, that is the end. Behind a lost end, no
-// record has the predecessor that it names.
+// end returns the end of the chain. It first resolves an append that was
+// interrupted: if its record was written, that is the end. If the end was lost,
+// its digest is set so that no record can continue the chain unnoticed.
 func (c *Chain) end(ctx context.Context) (end, error) {
 	at, _, err := c.head.Get(ctx, "head")
 	none := errors.Is(err, store.ErrNotFound)
@@ -182,8 +184,8 @@ func (c *Chain) end(ctx context.Context) (end, error) {
 	return come, nil
 }
 
-// Tail returns at most so many of the last events, the newest first. Those
-// damaged on disk are skipped.
+// Tail returns at most so many of the last events, the newest first. Damaged
+// records are skipped.
 func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) {
 	c.mu.Lock()
 	at, err := c.end(ctx)
@@ -205,7 +207,8 @@ func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) 
 }
 
 // Verify reads all records. If one is not as it was written, the error is
-// ErrBroken and names the first, and why. Appends wait meanwhile.
+// ErrBroken, and names the first such record and the reason. Appends wait in the
+// meantime.
 func (c *Chain) Verify(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

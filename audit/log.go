@@ -1,5 +1,5 @@
-// Package audit keeps the audit log: who signed in, changed something or used a
-// tool, in a chain of records in which every later change shows (R-S27).
+// Package audit has the audit log: who signed in, changed something or used a
+// tool. Its records form a chain, in which every later change is detected (R-S27).
 package audit
 
 import (
@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	maxWaiting = 8192    // events that wait to be written, a few megabytes
-	maxRecords = 500_000 // records that are kept, some 150 MB (P28)
+	maxWaiting = 8192    // events waiting to be written, a few megabytes
+	maxRecords = 500_000 // some 150 MB (P28)
 )
 
-// KindRefused marks events that are summed up instead of written one by one.
+// KindRefused marks events that are summed up, instead of written one by one.
 const KindRefused = "refused"
 
-// A Log writes the audit log in the background, so that nobody waits for the
-// disk. When events arrive faster than the disk takes them and too many wait,
-// further ones are only counted. All methods may be called concurrently.
+// A Log writes the audit log in the background, so that nobody waits for the disk.
+// If too many events are waiting to be written, further ones are only counted. All
+// methods may be called concurrently.
 type Log struct {
 	chain    *Chain
 	redact   func(string) string
@@ -32,7 +32,7 @@ type Log struct {
 	refusals refusals
 }
 
-// New returns the audit log of s. Secrets are removed from events by redact.
+// New returns the audit log in s. redact removes secrets from events.
 func New(s store.Store, redact func(string) string, log *slog.Logger) *Log {
 	return &Log{
 		chain:  NewChain(s.Log(store.LogAudit), s.Bucket(store.BucketAudit)),
@@ -45,9 +45,9 @@ func New(s store.Store, redact func(string) string, log *slog.Logger) *Log {
 // Chain returns the records that were written.
 func (l *Log) Chain() *Chain { return l.chain }
 
-// Add notes that who did what. It does not block. Refusals are summed up per
-// time window: whoever is refused can try again without end, and would
-// otherwise push out what matters.
+// Add records that who did what. It does not block. Refusals are summed up per
+// time window: somebody who is refused can try again endlessly, which would
+// otherwise push out important records.
 func (l *Log) Add(kind, who, what string) {
 	what = l.redact(what)
 	if kind == KindRefused {
@@ -61,8 +61,8 @@ func (l *Log) Add(kind, who, what string) {
 	}
 }
 
-// Run writes what was added, and trims old records, until ctx ends. Call
-// [Log.Flush] afterwards, when nothing more is added.
+// Run writes events and removes old records until ctx ends. Call [Log.Flush]
+// afterwards, when no more events are added.
 func (l *Log) Run(ctx context.Context) {
 	window := time.NewTicker(refusalWindow)
 	defer window.Stop()
@@ -82,7 +82,7 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// Flush writes everything that was added and not written yet.
+// Flush writes all events that were not written yet.
 func (l *Log) Flush() {
 	for len(l.events) > 0 {
 		l.write(<-l.events)

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	refusalWindow  = 10 * time.Minute // one record sums up the refusals of this long
-	maxRefusals    = 100              // different refusals that one window tells apart
-	listedRefusals = 5                // listed in one record, the most frequent ones
+	refusalWindow  = 10 * time.Minute // one record sums up the refusals of this period
+	maxRefusals    = 100              // different refusals counted separately per window
+	listedRefusals = 5                // listed in a record, the most frequent first
 )
 
-// A refusal is what was refused, and to whom.
+// A refusal is an action that was refused to somebody.
 type refusal struct{ what, who string }
 
-// refusals counts what was refused since the last record. The zero value is
-// ready to use.
+// refusals counts the refusals since the last record. The zero value is ready to
+// use.
 type refusals struct {
 	mu    sync.Mutex
 	began time.Time
@@ -42,8 +42,8 @@ func (r *refusals) add(who, what string) {
 	}
 }
 
-// takeSum returns one event for everything added since the last call, if there
-// was anything, and starts anew.
+// takeSum returns one event for all refusals since the last call, if there were
+// any.
 func (r *refusals) takeSum() (e Event, any bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

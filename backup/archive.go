@@ -1,6 +1,6 @@
-// Package backup copies what Parley keeps and puts copies back: archives of
-// everything, daily copies of the store, and restores. It also reads the store
-// through while it is used, and reports what is damaged.
+// Package backup makes backups of Parley's data and restores them: archives of
+// everything, and daily copies of the store. It also verifies the store while it
+// is in use, and reports damage.
 package backup
 
 import (
@@ -44,13 +44,13 @@ const (
 type manifest struct {
 	Parley  string            `json:"parley"` // the version that made it
 	Made    time.Time         `json:"made"`
-	Secrets bool              `json:"secrets"` // always true: keep it as you keep the data folder
+	Secrets bool              `json:"secrets"` // always true: keep the archive as safe as the data folder
 	Files   map[string]string `json:"files"`   // name -> SHA-256
 }
 
-// Contents names what an archive is made of.
+// Contents says what goes into an archive.
 type Contents struct {
-	Store   string // a copy of the store, which nobody changes meanwhile
+	Store   string // a copy of the store that does not change any more
 	Config  string // the config file; it may be missing
 	Files   *workspace.Workspace
 	Version string // of Parley
@@ -92,7 +92,8 @@ func (p *packer) addFile(name, from string) error {
 	return p.add(name, f)
 }
 
-// addWorkspace adds the regular files of w. Links are left out: they may lead anywhere.
+// addWorkspace adds the regular files of w. Links are left out, because they may
+// lead anywhere.
 func (p *packer) addWorkspace(ctx context.Context, w *workspace.Workspace) error {
 	all, err := w.Named(".")
 	if err != nil {
@@ -114,7 +115,8 @@ func (p *packer) addWorkspace(ctx context.Context, w *workspace.Workspace) error
 	})
 }
 
-// add adds f with the length it has now. If it shrinks meanwhile, zeros fill the rest.
+// add adds f with its current length. If the file becomes shorter in the meantime,
+// it is padded with zeros.
 func (p *packer) add(name string, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -160,8 +162,8 @@ func (p *packer) close() error {
 	return p.tar.Close()
 }
 
-// WriteFile writes an archive to the new file name, with what fill writes. It
-// appears under that name only when it is complete, checked and on disk.
+// WriteFile writes an archive to the new file name; fill writes its content. The
+// file gets this name only when it is complete, checked and on disk.
 func WriteFile(ctx context.Context, name string, fill func(io.Writer) error) error {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s is there already", name)
@@ -184,14 +186,14 @@ func WriteFile(ctx context.Context, name string, fill func(io.Writer) error) err
 	return syncFolders(filepath.Dir(name))
 }
 
-// Check reads the archive r to its end and returns why it is not a complete one.
+// Check reads the archive r to its end, and returns why it is not complete.
 func Check(ctx context.Context, r io.Reader) error {
 	_, err := unpack(ctx, r, nil)
 	return err
 }
 
-// unpack reads the archive r to its end and writes its files into dir, or
-// nowhere if dir is nil. After an error, what was written must be thrown away.
+// unpack reads the archive r to its end, and writes its files into dir, or nowhere
+// if dir is nil. After an error, the files that were written must be deleted.
 func unpack(ctx context.Context, r io.Reader, dir *os.Root) (m manifest, err error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {

@@ -24,7 +24,8 @@ const (
 
 func copiesFolder(dataDir string) string { return filepath.Join(dataDir, "backups") }
 
-// Copies returns the paths of the daily copies of the store in dataDir, latest first.
+// Copies returns the paths of the daily copies of the store in dataDir, the latest
+// first.
 func Copies(dataDir string) []string {
 	paths, _ := filepath.Glob(filepath.Join(copiesFolder(dataDir), "parley-*.db")) // the pattern is valid
 	slices.Sort(paths)
@@ -32,7 +33,7 @@ func Copies(dataDir string) []string {
 	return paths
 }
 
-// Copy makes one more daily copy, as backup writes it to a path, and removes the
+// Copy makes another daily copy, which backup writes to a path, and removes the
 // oldest ones.
 func Copy(ctx context.Context, dataDir string, backup func(ctx context.Context, path string) error) error {
 	folder := copiesFolder(dataDir)
@@ -61,8 +62,8 @@ func Copy(ctx context.Context, dataDir string, backup func(ctx context.Context, 
 	return nil
 }
 
-// SweepDrafts removes what backups, restores and uploads left that were killed.
-// The caller holds the lock of the data folder.
+// SweepDrafts removes the temporary files of backups, restores and uploads that
+// were killed. The caller holds the lock of the data folder.
 func SweepDrafts(dataDir string) (err error) {
 	for _, drafts := range []string{".backup-*", ".restore-*", ".upload-*"} {
 		left, _ := filepath.Glob(filepath.Join(dataDir, drafts)) // the pattern is valid
@@ -73,17 +74,17 @@ func SweepDrafts(dataDir string) (err error) {
 	return err
 }
 
-// A Keeper copies a store that is in use.
+// A Keeper makes copies of a store that is in use.
 type Keeper struct {
 	DataDir string
-	Store   any // copied if it has the method Backup of bolt.Store; one in memory has not
-	// Room returns an error if a disk has no room for so many bytes more: a copy
-	// must not use up what is reserved for messages that were accepted.
+	Store   any // copied if it has the method Backup, as bolt.Store has; a store in memory has not
+	// Room returns an error if a disk does not have space for so many more bytes:
+	// a copy must not use the space that is reserved for accepted messages.
 	Room func(folder string, bytes uint64) error
 	Log  *slog.Logger
 }
 
-// A copier is a store that can be copied to a file while it is used.
+// A copier is a store that can be copied to a file while it is in use.
 type copier interface {
 	Backup(ctx context.Context, path string) error
 }
@@ -118,7 +119,7 @@ func (k Keeper) due() bool {
 	return err != nil || time.Since(info.ModTime()) >= copyInterval
 }
 
-// copyStore copies the store to the file path, if there is room for it.
+// copyStore copies the store to the file path, if there is space for it.
 func (k Keeper) copyStore(ctx context.Context, path string) error {
 	s, ok := k.Store.(copier)
 	if !ok {
@@ -134,8 +135,8 @@ func (k Keeper) copyStore(ctx context.Context, path string) error {
 	return s.Backup(ctx, path)
 }
 
-// Send makes an archive of c and of the store, and passes it to send once it is
-// complete and was read back (P20).
+// Send makes an archive of c and of the store, and passes it to send after it is
+// complete and was checked (P20).
 func (k Keeper) Send(ctx context.Context, c Contents, send func(io.Reader)) error {
 	dir, err := os.MkdirTemp(k.DataDir, ".backup-*")
 	if err != nil {

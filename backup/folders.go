@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Existing returns those of paths that exist and are not empty folders.
+// Existing returns the paths that exist and are not empty folders.
 func Existing(paths ...string) []string {
 	return slices.DeleteFunc(paths, func(path string) bool {
 		_, err := os.Lstat(path)
@@ -19,7 +19,7 @@ func Existing(paths ...string) []string {
 	})
 }
 
-// unusedPath returns path, with a number appended if it is in use.
+// unusedPath returns path, with a number appended if it exists already.
 func unusedPath(path string) string {
 	for n := 1; ; n++ {
 		free := path

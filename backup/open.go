@@ -11,18 +11,18 @@ import (
 	"parley/store/bolt"
 )
 
-// A LostError says that a store is gone although there are copies of it: a disk
-// is not mounted, or a folder was copied in part.
+// A LostError says that the store is missing although there are copies of it:
+// perhaps a disk is not mounted, or a folder was copied only in part.
 type LostError struct{ File, LatestCopy string }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("the store %s is gone, though there are copies of it", e.File)
 }
 
-// OpenStore opens the store of cfg. One that is damaged is moved aside, and the
-// latest usable copy takes its place, as replaced tells (P18). It changes nothing
-// and returns a [LostError] if the store is gone, unless beginAnew allows an
-// empty one; other errors are those of [bolt.Open].
+// OpenStore opens the store of cfg. A damaged store is moved aside and replaced by
+// the latest usable copy, which replaced describes (P18). If the store is missing,
+// OpenStore changes nothing and returns a [LostError], unless beginAnew allows an
+// empty store. Other errors are those of [bolt.Open].
 func (r Restorer) OpenStore(
 	ctx context.Context, cfg bolt.Config, beginAnew bool,
 ) (s *bolt.Store, replaced *Report, err error) {
@@ -44,8 +44,8 @@ func (r Restorer) OpenStore(
 	return s, replaced, nil
 }
 
-// checkForLoss returns a LostError if neither the store nor its mark is there,
-// but copies are. With beginAnew it puts the copies aside instead.
+// checkForLoss returns a LostError if neither the store nor its mark exists, but
+// copies do. With beginAnew, it moves the copies aside instead.
 func (r Restorer) checkForLoss(beginAnew bool) error {
 	file := filepath.Join(r.DataDir, StoreFile)
 	copies := Copies(r.DataDir)
@@ -61,8 +61,8 @@ func (r Restorer) checkForLoss(beginAnew bool) error {
 	return os.Rename(folder, kept)
 }
 
-// replaceDamaged puts the latest usable copy in the place of the store, and
-// returns nil if there is none.
+// replaceDamaged replaces the store by the latest usable copy, and returns nil if
+// there is none.
 func (r Restorer) replaceDamaged(ctx context.Context, damage *bolt.DamagedError) *Report {
 	for _, file := range Copies(r.DataDir) {
 		report, err := r.ReplaceStore(ctx, file)

@@ -14,34 +14,35 @@ import (
 	"parley/store/bolt"
 )
 
-// A Restorer puts copies in the place of the data of one installation.
+// A Restorer replaces the data of one installation by that of a backup.
 type Restorer struct {
 	DataDir   string
 	Workspace string
 	Config    string // path of the config file
-	HasConfig bool   // the config file exists: a restore leaves it alone
+	HasConfig bool   // there is a config file, which a restore does not change
 	// Probe reads a store file in a process of its own, as in [bolt.Config].
 	Probe func(ctx context.Context, file string) (damaged []string, err error)
-	// Settle gives up what waited in a copied store: it was answered and sent
-	// after the copy was made (P20).
+	// Settle turns what waited in a copied store into dead letters: it was
+	// answered and sent after the copy was made (P20).
 	Settle func(ctx context.Context, s *bolt.Store) (Waiting, error)
 	Log    *slog.Logger
 }
 
-// Waiting counts what waited in a store when it was copied.
+// Waiting counts the messages and replies that waited in a store when it was
+// copied.
 type Waiting struct{ Messages, Replies int }
 
-// A Report tells what a restore did.
+// A Report describes a restore.
 type Report struct {
-	Made    time.Time // when the copy was made
-	Moved   []string  // what was there before …
-	MovedTo string    // … and is in this folder now
-	Waiting Waiting   // became dead letters
+	Made    time.Time // when the backup was made
+	Moved   []string  // paths of the data that was there before
+	MovedTo string    // the folder where that data is now
+	Waiting Waiting   // what became dead letters
 }
 
-// Restore puts the contents of the archive or store copy file in the place of
-// the data, or changes nothing and returns why. Data that is there is moved aside
-// with force, and is a reason to refuse without.
+// Restore replaces the data by the content of file, an archive or a copy of the
+// store. If it fails, nothing has changed. Existing data is moved aside with
+// force; without force, it is an error.
 func (r Restorer) Restore(ctx context.Context, file string, force bool) (report Report, err error) {
 	if err := os.MkdirAll(r.DataDir, 0o700); err != nil {
 		return report, err
@@ -70,7 +71,7 @@ func (r Restorer) Restore(ctx context.Context, file string, force bool) (report 
 	return report, err
 }
 
-// ReplaceStore puts the copy file in the place of a damaged store.
+// ReplaceStore replaces a damaged store by the copy file.
 func (r Restorer) ReplaceStore(ctx context.Context, file string) (report Report, err error) {
 	unlock, err := bolt.Lock(r.DataDir)
 	if err != nil {
@@ -96,10 +97,10 @@ func (r Restorer) unusedFolder(prefix string) string {
 	return unusedPath(filepath.Join(r.DataDir, prefix+time.Now().Format("20060102-150405")))
 }
 
-// exchange puts what fill writes into a folder in the place of the data.
-// report.Moved is moved aside, but the mark of the store stays until there is
-// another: without one, a gateway would start empty after a kill (P18). The
-// caller holds the lock.
+// exchange replaces the data by what fill writes into a folder. report.Moved is
+// moved aside, except for the mark of the store, which stays until there is
+// another: without a mark, a gateway would start with an empty store after a kill
+// (P18). The caller holds the lock.
 func (r Restorer) exchange(ctx context.Context, report *Report, fill func(draft string) error) error {
 	draft, err := os.MkdirTemp(r.DataDir, ".restore-*")
 	if err != nil {
@@ -124,7 +125,7 @@ func (r Restorer) exchange(ctx context.Context, report *Report, fill func(draft 
 	return err
 }
 
-// settle makes the copied store in the folder dir fit to continue with.
+// settle prepares the copied store in the folder dir for use.
 func (r Restorer) settle(ctx context.Context, dir string) (w Waiting, err error) {
 	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Log: r.Log, Probe: r.Probe})
 	if err != nil {
@@ -137,7 +138,7 @@ func (r Restorer) settle(ctx context.Context, dir string) (w Waiting, err error)
 	return r.Settle(ctx, s)
 }
 
-// moveIn moves what was unpacked in the folder draft to its place.
+// moveIn moves the content of the folder draft into place.
 func (r Restorer) moveIn(draft string) error {
 	if err := os.MkdirAll(filepath.Dir(r.Workspace), 0o700); err != nil {
 		return err
@@ -172,8 +173,8 @@ func (r Restorer) moveIn(draft string) error {
 	return nil
 }
 
-// isStore reports whether file is a copy of a store, and not an archive, which
-// begins like all gzip files.
+// isStore reports whether file is a copy of a store, as opposed to an archive,
+// which is a gzip file.
 func isStore(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -185,7 +186,8 @@ func isStore(file string) bool {
 	return err == nil && string(head) != "\x1f\x8b" && filepath.Ext(file) == filepath.Ext(StoreFile)
 }
 
-// unpackInto unpacks file into the folder dir and returns when the backup was made.
+// unpackInto unpacks file into the folder dir, and returns when the backup was
+// made.
 func unpackInto(ctx context.Context, file, dir string) (made time.Time, err error) {
 	if isStore(file) {
 		info, err := os.Stat(file)

@@ -17,17 +17,16 @@ import (
 const (
 	verifyRate     = 8 << 20 // bytes per second
 	verifyInterval = 24 * time.Hour
-	maxPlaces      = 1000 // kept of one reading
+	maxPlaces      = 1000 // per pass
 	reportedKey    = "damage told"
 )
 
-// A verifiable store can be read through while it is used.
+// A verifiable store can be read completely while it is in use.
 type verifiable interface {
 	Verify(ctx context.Context, bytesPerSecond int, report func(where string)) error
 }
 
-// A Verifier finds out what is damaged in a store. Its methods may be called
-// concurrently.
+// A Verifier looks for damage in a store. Its methods may be called concurrently.
 type Verifier struct {
 	store  store.Store
 	log    *slog.Logger
@@ -45,7 +44,7 @@ func (v *Verifier) Damaged() []string {
 	return slices.Clone(v.places)
 }
 
-// add notes a damaged place, and reports whether it was not known.
+// add records a damaged place, and reports whether it is new.
 func (v *Verifier) add(where string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -56,15 +55,15 @@ func (v *Verifier) add(where string) bool {
 	return true
 }
 
-// replace sets what one complete reading found.
+// replace sets the damaged places to those that one complete pass found.
 func (v *Verifier) replace(places []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.places = places
 }
 
-// Run reads the store through until ctx ends. It calls tell with the places
-// that it was not called with before, by earlier processes included.
+// Run reads the store again and again until ctx ends. It calls tell with the
+// damaged places that were not reported before, by this or an earlier process.
 func (v *Verifier) Run(ctx context.Context, tell func(ctx context.Context, fresh []string) error) {
 	s, ok := v.store.(verifiable)
 	if !ok {
@@ -110,7 +109,7 @@ func (v *Verifier) reports() store.Table[[]string] {
 	return store.NewTable(v.store.Bucket(store.BucketGateway), store.Forget[[]string](v.log, "reported damage"))
 }
 
-// reported returns the places that were reported already.
+// reported returns the places that were reported before.
 func (v *Verifier) reported(ctx context.Context) ([]string, error) {
 	places, _, err := v.reports().Get(ctx, reportedKey)
 	return places, err

@@ -5,25 +5,26 @@ import "regexp"
 // login matches what a URL has before its @, behind the scheme. A quotation mark
 // in it is a part of it unless a list of URLs is what it looks like.
 var (
+	// login matches what a URL has between the scheme and "@". A quotation mark is
+	// part of it, unless the text looks like a list of URLs.
 	login = regexp.MustCompile(
 		"(?i)(https?:[/\\\\]*|[a-z][a-z0-9+.-]*:[/\\\\]{2})" + "(?:[^\\s/?#<>\"'`]*|[^\\s/?#<>,\\[\\]{}]*)@",
 	)
 	unfinished = regexp.MustCompile(`(?i)(https?:[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^\s/?#]+$`)
 )
 
-// hiddenLogin stands for a user and a password.
+// hiddenLogin replaces a user name and password.
 const hiddenLogin = "…"
 
-// HideLogins returns text as people may see it: the addresses in it show nobody's
-// user and password, as in https://…@example.com. Whatever shows or logs an
-// address is to use it, and before it cuts the text: half a password is shown
-// otherwise.
+// HideLogins returns text without the user names and passwords of the addresses in
+// it, as in https://…@example.com. Everything that shows or logs an address uses
+// it, before cutting the text: otherwise half a password would be visible.
 func HideLogins(text string) string {
 	return login.ReplaceAllString(text, "${1}"+hiddenLogin+"@")
 }
 
-// HideUnfinishedLogins is HideLogins for a text that is still coming in: an
-// address at its end whose host is not known to be one yet is not shown.
+// HideUnfinishedLogins is HideLogins for a text that is still being received. It
+// also hides an address at the end whose host may turn out to be a user name.
 func HideUnfinishedLogins(text string) string {
 	return unfinished.ReplaceAllString(HideLogins(text), "${1}"+hiddenLogin)
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Clip returns the first n characters of text, followed by more if text is longer.
@@ -50,4 +51,12 @@ func Printable(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// Shorten returns text, cut to at most n characters. If it was cut, it ends with "…".
+func Shorten(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return strings.TrimSpace(Clip(text, n-1, "")) + "…"
 }

@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// A Person is whose memory and whose limits count: one who talks to the agent
-// in private, all owners together, or all of a group.
+// A Person is the unit of memory and limits: somebody who talks to the agent in
+// private, all owners together, or all members of a group.
 type Person string
 
-// TheOwner is all owners.
+// TheOwner stands for all owners.
 const TheOwner Person = "owner"
 
-// Whose returns the Person that from is at a. What is known of them stays with
-// them (R-S14); in a group that is the group, because everybody reads along.
+// Whose returns the Person that from is at a. What is known about a Person is
+// never shown to another one (R-S14); in a group the Person is the group, because
+// everybody reads along.
 func Whose(a Address, from Sender, group bool) Person {
 	switch {
 	case group:
@@ -26,11 +27,12 @@ func Whose(a Address, from Sender, group bool) Person {
 	return Person(a.Channel + ":" + from.ID)
 }
 
-// peopleDir is the folder of the workspace with what is known of others than the owner.
+// peopleDir is the folder of the workspace with what is known about people who are
+// not owners.
 const peopleDir = "memory/people"
 
-// Folder is the folder of the workspace with what is known of p; the owner's,
-// ".", is the workspace itself.
+// Folder returns the folder of the workspace with what is known about p; the
+// owner's, ".", is the workspace itself.
 func (p Person) Folder() string {
 	if p == TheOwner {
 		return "."
@@ -41,8 +43,9 @@ func (p Person) Folder() string {
 // Inbox is the folder of the workspace with the files that people sent.
 const Inbox = "inbox"
 
-// InboxFolder is the folder of the workspace with the files that p sent, which are
-// for nobody else (R-S14); what an owner sent in private is in Inbox itself.
+// InboxFolder returns the folder of the workspace with the files that p sent,
+// which nobody else may see (R-S14). Files that an owner sent in private are in
+// Inbox itself.
 func (p Person) InboxFolder() string {
 	if p == TheOwner {
 		return Inbox
@@ -50,10 +53,9 @@ func (p Person) InboxFolder() string {
 	return path.Join(Inbox, "people", Slug(string(p)))
 }
 
-// Hides reports whether the file of the workspace called name holds what is
-// known of somebody else than p, or what somebody else sent (R-S14). Owners, in
-// private, may see what anybody sent. The name may be of any case: some disks
-// do not care.
+// Hides reports whether the file of the workspace called name holds what is known
+// about somebody other than p, or what somebody else sent (R-S14). In private,
+// owners may see everybody's files. Case is ignored, as some file systems do.
 func (p Person) Hides(name string) bool {
 	name = strings.ToLower(name)
 	within := func(dir string) bool {
@@ -66,15 +68,15 @@ func (p Person) Hides(name string) bool {
 	return known && !within(p.Folder()) || within(Inbox) && !within(p.InboxFolder())
 }
 
-// LeadsTo reports whether the folder of the workspace called name is on the way
-// to what p may see, though it is hidden itself.
+// LeadsTo reports whether the folder of the workspace called name contains folders
+// that p may see, although it is hidden itself.
 func (p Person) LeadsTo(name string) bool {
 	within := func(dir string) bool { return strings.HasPrefix(dir, name+"/") }
 	return within(p.Folder()) || within(p.InboxFolder())
 }
 
-// Slug makes a file name of an id: what of it can be read, and what tells it
-// from every other.
+// Slug returns a file name for an ID: its readable part, and a digest that makes
+// it unique.
 func Slug(id string) string {
 	readable := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", r) {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Steps are those on the way to one reply, in the order in which they began.
+// Steps are the steps on the way to one reply, in the order in which they began.
 type Steps []Step
 
-// Add merges s with what is known of it and returns that. There is no news of a
-// step that was over (C-007), of one that never began, and in what was known.
+// Add applies an update of a step, and returns the step and whether anything has
+// changed. Updates of steps that have ended (C-007) or never began change nothing.
 func (ss *Steps) Add(s Step) (merged Step, news bool) {
 	i := slices.IndexFunc(*ss, func(o Step) bool { return o.Call == s.Call })
 	switch {
@@ -30,9 +30,9 @@ func (ss *Steps) Add(s Step) (merged Step, news bool) {
 	return merged, !reflect.DeepEqual(merged, old)
 }
 
-// Sum says in one line what was done, such as "🔧 web_search, read_file ×3 – 4 s,
-// 1 failed". It is "" if nothing was. The first of the steps began first. failures
-// says that n of them failed.
+// Sum describes steps in one line, such as "🔧 web_search, read_file ×3 – 4 s, 1
+// failed", or returns "" if there are none. They are in the order in which they
+// began. failures says that n of them failed.
 func Sum(steps []Step, failures func(n int) string) string {
 	var names []string
 	times, failed := map[string]int{}, 0
@@ -68,7 +68,7 @@ func Sum(steps []Step, failures func(n int) string) string {
 	return line
 }
 
-// Span writes d for people: "0.2 s", "125 s".
+// Span formats d for people: "0.2 s", "125 s".
 func Span(d time.Duration) string {
 	if d = d.Round(100 * time.Millisecond); d < 2*time.Second {
 		return fmt.Sprintf("%g s", d.Seconds())

@@ -13,9 +13,9 @@ const (
 	maxSource  = 160 // characters of each
 )
 
-// JoinSources returns all and what of more is new, in a few words each. Sources
-// name where untrusted content came from, for people who are asked about it:
-// they hold parts of addresses and names that others chose.
+// JoinSources adds to all the sources in more that are new, shortened. Sources say
+// where untrusted content came from, for people who have to approve something:
+// they contain parts of addresses and names that others chose.
 func JoinSources(all []string, more ...string) []string {
 	for _, s := range more {
 		if s = Clip(s, maxSource, "…"); s != "" && len(all) < maxSources && !slices.Contains(all, s) {
@@ -25,7 +25,8 @@ func JoinSources(all []string, more ...string) []string {
 	return all
 }
 
-// UntrustedSources names where untrusted content in m came from: nil if there is none (R-S12).
+// UntrustedSources says where the untrusted content in m comes from; nil if there
+// is none (R-S12).
 func (m Message) UntrustedSources() (sources []string) {
 	if m.Tainted {
 		sources = JoinSources(m.Sources)
@@ -53,9 +54,9 @@ func (m Message) UntrustedSources() (sources []string) {
 	return sources
 }
 
-// wordless reports whether a message that shows media beside its text shows no
-// words of others by it: a place, or a sticker that only has an emoji. The name
-// of a sticker somebody else gave it.
+// wordless reports whether media contains no words of other people: a location, or
+// a sticker with only an emoji. Another person may have chosen the name of a
+// sticker.
 func wordless(media string) bool {
 	if strings.HasPrefix(media, "location") {
 		return true

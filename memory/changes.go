@@ -14,25 +14,28 @@ import (
 	"parley/store"
 )
 
-// keptChanges is how many changes of a person are kept.
-const keptChanges = 200
+// maxChanges is how many changes of a person are kept.
+const maxChanges = 200
 
-// ErrGone refuses to undo what is not there any more.
+// ErrGone is returned when a change cannot be undone because later changes have
+// replaced it.
 var ErrGone = errors.New("what it wrote is not there any more")
 
-// People returns those of whom something may be known, the owner among them.
+// People returns the people about whom something may be known, including the
+// owner.
 func (n *Notes) People(ctx context.Context) ([]chat.Person, error) {
 	all, err := n.Past.People(ctx)
 	for who, more := range n.Versions.heads.Keys(ctx, "") {
-		all, err = append(all, chat.Person(who)), errors.Join(err, more)
+		all = append(all, chat.Person(who))
+		err = errors.Join(err, more)
 	}
 	all = append(all, chat.TheOwner)
 	slices.Sort(all)
 	return slices.Compact(all), err
 }
 
-// Log returns the last changes of the memory of who, at most so many, the
-// newest first. Of one that is damaged there is the ID, and nothing else (P21).
+// Log returns the last changes of the memory of who, at most so many, the newest
+// first. A damaged change only has its ID (P21).
 func (v *Versions) Log(ctx context.Context, who chat.Person, most int) (all []Change, err error) {
 	err = v.with(ctx, who, func(h *head, _ map[string]string) error {
 		for c, err := range v.back(ctx, h) {
@@ -46,9 +49,9 @@ func (v *Versions) Log(ctx context.Context, who chat.Person, most int) (all []Ch
 	return all, err
 }
 
-// Show returns a change, and as a unified diff what it did. The error is
-// store.ErrNotFound if there is none of that ID, store.ErrDamaged if it or a
-// text of it is damaged.
+// Show returns a change, with a unified diff. The error is store.ErrNotFound if
+// there is no change with this ID, and store.ErrDamaged if it or one of its texts
+// is damaged.
 func (v *Versions) Show(ctx context.Context, who chat.Person, id string) (diff string, c Change, err error) {
 	err = v.with(ctx, who, func(*head, map[string]string) error {
 		c, err = v.change(ctx, who, id)
@@ -76,10 +79,10 @@ func (v *Versions) Show(ctx context.Context, who chat.Person, id string) (diff s
 	return diff, c, err
 }
 
-// Restore undoes the change id, and nothing that came after it. That is a
-// change itself; what was dreamt is not dreamt again. The error is ErrGone if
-// later changes are in the way, else as that of Show. Unless it is empty, key
-// names the request: repeated, it changes nothing more.
+// Restore undoes the change id, but nothing that came after it. This is a change
+// itself, and entries are not dreamt of again. The error is ErrGone if later
+// changes are in the way, and otherwise like that of Show. A key that is not empty
+// identifies the request: repeating it changes nothing.
 func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string) (Change, error) {
 	return v.reapply(ctx, Change{Who: who, By: "restore " + id, Key: key}, id, func(c Change) map[string]Edit {
 		undone := map[string]Edit{}
@@ -90,16 +93,16 @@ func (v *Versions) Restore(ctx context.Context, who chat.Person, id, key string)
 	})
 }
 
-// Accept makes the changes that the change id proposes. The error is ErrGone if it
-// proposes none, if they are made, or if later changes are in the way. key is as
-// that of Restore.
+// Accept makes the edits that the change id proposes. The error is ErrGone if it
+// proposes none, if they were made already, or if later changes are in the way.
+// key is as in Restore.
 func (v *Versions) Accept(ctx context.Context, who chat.Person, id, key string) (Change, error) {
 	return v.reapply(ctx, Change{Who: who, By: "accept " + id, Key: key}, id,
 		func(c Change) map[string]Edit { return c.Asks })
 }
 
-// reapply makes, as the change to, those edits of the change id that edits
-// returns. The error is ErrGone if none is left to make, or one no longer fits.
+// reapply makes, as the change to, the edits of the change id that edits returns.
+// The error is ErrGone if none is left to make, or one no longer fits.
 func (v *Versions) reapply(
 	ctx context.Context,
 	to Change,
@@ -131,8 +134,8 @@ func (v *Versions) reapply(
 	})
 }
 
-// merge makes of base what both a and b make of it, line by line, if they do
-// not both change the same.
+// merge merges the changes from base to a and from base to b, line by line. It
+// fails if both change the same lines.
 func merge(base, a, b string) (text string, ok bool) {
 	switch base {
 	case a:
@@ -161,11 +164,11 @@ func (v *Versions) change(ctx context.Context, who chat.Person, id string) (Chan
 	return c, nil
 }
 
-// back yields the changes of a person that are kept, the newest first. Of one
-// that is damaged, there is the ID.
+// back yields the kept changes of a person, the newest first. A damaged change
+// only has its ID.
 func (v *Versions) back(ctx context.Context, h *head) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		for n := h.Last; n > max(0, h.Last-keptChanges); n-- {
+		for n := h.Last; n > max(0, h.Last-maxChanges); n-- {
 			c, err := v.change(ctx, h.Who, strconv.FormatInt(n, 10))
 			if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
 				c, err = Change{ID: strconv.FormatInt(n, 10), Who: h.Who}, nil
@@ -177,10 +180,10 @@ func (v *Versions) back(ctx context.Context, h *head) iter.Seq2[Change, error] {
 	}
 }
 
-// trim forgets, now and then, the changes before those that are kept, and the
-// texts that no other needs.
+// trim deletes, every 20 changes, those beyond maxChanges and the texts that no
+// other change needs.
 func (v *Versions) trim(ctx context.Context, h *head) error {
-	if h.Last < keptChanges || h.Last%20 != 0 {
+	if h.Last < maxChanges || h.Last%20 != 0 {
 		return nil
 	}
 	needed := map[string]bool{}
@@ -192,13 +195,15 @@ func (v *Versions) trim(ctx context.Context, h *head) error {
 			return err
 		}
 		for _, e := range c.Files {
-			needed[prefix(h.Who)+e.Before], needed[prefix(h.Who)+e.After] = true, true
+			needed[prefix(h.Who)+e.Before] = true
+			needed[prefix(h.Who)+e.After] = true
 		}
 		for _, e := range c.Asks {
-			needed[prefix(h.Who)+e.Before], needed[prefix(h.Who)+e.After] = true, true
+			needed[prefix(h.Who)+e.Before] = true
+			needed[prefix(h.Who)+e.After] = true
 		}
 	}
-	oldest := key(h.Who, h.Last-keptChanges+1)
+	oldest := key(h.Who, h.Last-maxChanges+1)
 	return errors.Join(
 		forget(ctx, v.changes, h.Who, func(k string) bool { return k >= oldest }),
 		forget(ctx, v.texts, h.Who, func(k string) bool { return needed[k] }))
@@ -210,7 +215,7 @@ type keyed interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// forget deletes what b has of who and is not to be kept.
+// forget deletes the keys of who in b for which keep is false.
 func forget(ctx context.Context, b keyed, who chat.Person, keep func(key string) bool) error {
 	for k, err := range b.Keys(ctx, prefix(who)) {
 		if err != nil {

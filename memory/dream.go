@@ -14,41 +14,42 @@ import (
 	"parley/texts"
 )
 
-// A Dreamer makes knowledge of what was said: it reads what is new in the
-// histories and edits the memory files accordingly. Who the agent is and whom it
-// works for it never changes by itself: that is asked for. What was made of
-// untrusted content is read by itself, and whatever the model makes of it ends up
-// in the file of what was heard from others (R-S14).
+// A Dreamer turns what was said into lasting knowledge: it reads new history
+// entries and edits the memory files. It only proposes changes to who the agent is
+// and whom it works for. Entries made from untrusted content are read separately,
+// and whatever the model makes of them goes into the file of what was heard from
+// others (R-S14).
 type Dreamer struct {
-	Model    func(chat.Person) llm.Model // thinks about what that person said
+	Model    func(chat.Person) llm.Model // the model that reads this person's history
 	Past     *History
 	Versions *Versions
 	Zone     *time.Location
-	Texts    *texts.Memory                 // what people are told of changes; nil: in English
-	Ask      func(context.Context, Change) // tells its person of a Change that asks for others; may be nil
+	Texts    *texts.Memory                 // messages for people; nil is English
+	Ask      func(context.Context, Change) // tells the person of a Change with proposals; may be nil
 }
 
-// Bounds of a dream.
+// Limits for a dream.
 const (
-	maxBatches   = 10 // changes of one person
-	maxBatch     = 20 // entries for one change
-	maxBatchText = 24_000
-	maxHeard     = maxFile / 4
-	maxShown     = 4 * maxFile // bytes of a file: more of it no model is to go over
-	maxRounds    = 8           // requests for each kind of entries
-	maxFails     = 3           // over the same entries before they are passed over
+	maxBatches   = 10          // changes of one person per dream
+	maxBatch     = 20          // entries per change
+	maxBatchText = 24_000      // characters of an entry, and of all entries of a change
+	maxHeard     = maxFile / 4 // bytes of the file of what was heard from others
+	maxShown     = 4 * maxFile // bytes of a file: a longer one is not given to a model
+	maxRounds    = 8           // requests per kind of entries
+	maxFails     = 3           // failures with the same entries before they are skipped
 )
 
-// Dream reads what is new in the history of who, in parts, and makes a change
-// of each that is worth one. It says how many entries it read. What fails is
-// read again by the next dream; the changes before it are made. While a model
-// thinks, nothing is held: what others do meanwhile counts.
+// Dream reads the new entries in the history of who, in parts, and makes a change
+// for each part that is worth one. It returns how many entries it read. After a
+// failure, the changes before it are kept, and the next dream reads the rest
+// again. Nothing is locked while a model works: changes that others make in the
+// meantime count.
 func (d *Dreamer) Dream(ctx context.Context, who chat.Person) (changes []Change, read int, err error) {
 	for range maxBatches {
 		var c Change
 		var n int
 		c, n, err = d.batch(ctx, who)
-		if errors.Is(err, errEdited) { // it is thought about once more
+		if errors.Is(err, errEdited) { // try again with the new texts
 			continue
 		}
 		if c.ID != "" {
@@ -64,9 +65,9 @@ func (d *Dreamer) Dream(ctx context.Context, who chat.Person) (changes []Change,
 	return changes, read, err
 }
 
-var errEdited = errors.New("somebody edited the memory meanwhile")
+var errEdited = errors.New("the memory was edited in the meantime")
 
-// say returns what people are told.
+// say returns the texts for people.
 func (d *Dreamer) say() texts.Memory {
 	if d.Texts == nil {
 		return texts.English().Memory
@@ -74,7 +75,7 @@ func (d *Dreamer) say() texts.Memory {
 	return *d.Texts
 }
 
-// DreamAll is Dream for everybody. It says how many entries it read, and how many
+// DreamAll dreams for everybody. It returns how many entries it read, and how many
 // changes it made.
 func (d *Dreamer) DreamAll(ctx context.Context) (read, made int, err error) {
 	people, err := d.Past.People(ctx)
@@ -83,14 +84,14 @@ func (d *Dreamer) DreamAll(ctx context.Context) (read, made int, err error) {
 		made += len(changes)
 		read += n
 		err = errors.Join(err, e)
-		if ctx.Err() != nil || e != nil && errors.As(e, new(*llm.Error)) && !theirs(e) {
-			break // it would be the same with the others
+		if ctx.Err() != nil || e != nil && errors.As(e, new(*llm.Error)) && !isInputError(e) {
+			break // it would fail for the others too
 		}
 	}
 	return read, made, err
 }
 
-// batch makes one change of what is next, and says how many entries that was.
+// batch makes one change from the next entries, and returns how many those were.
 func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read int, err error) {
 	c = Change{Who: who, By: "dream"}
 	var was map[string]string
@@ -106,7 +107,7 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		return c, 0, err
 	}
 	if len(entries) == 0 && c.From > 0 {
-		entries, err = d.anew(ctx, &c)
+		entries, err = d.restart(ctx, &c)
 	}
 	if err != nil || len(entries) == 0 {
 		return c, 0, err
@@ -146,8 +147,9 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 	return c, len(entries), nil
 }
 
-// ask has c ask for what texts change of who the agent is and whom it works for:
-// texts say of that what they did. It returns the texts that c names then.
+// ask turns edits of the files that describe the agent and its person into
+// proposals of c: these texts are then as before. It returns the texts that the
+// proposals refer to.
 func (c *Change) ask(say texts.Memory, was, texts map[string]string) (named []string) {
 	for _, name := range []string{soulFile, userFile} {
 		if text, there := texts[name]; there && text != was[name] {
@@ -165,9 +167,9 @@ func (c *Change) ask(say texts.Memory, was, texts map[string]string) (named []st
 	return named
 }
 
-// anew begins again with the history if it ends before c: somebody took it away
-// or made it shorter, and counts from there.
-func (d *Dreamer) anew(ctx context.Context, c *Change) ([]Entry, error) {
+// restart begins again at the start of the history if it ends before c: somebody
+// has removed or shortened it, and entries are counted from the start again.
+func (d *Dreamer) restart(ctx context.Context, c *Change) ([]Entry, error) {
 	err := d.Versions.with(ctx, c.Who, func(h *head, _ map[string]string) error {
 		last, err := d.Past.last(ctx, c.Who)
 		if err != nil || last >= h.Cursor {
@@ -184,34 +186,34 @@ func (d *Dreamer) anew(ctx context.Context, c *Change) ([]Entry, error) {
 	return d.next(ctx, c.Who, 0)
 }
 
-// forgotten reports whether any of the entries is not there still.
+// forgotten reports whether any of the entries no longer exists.
 func forgotten(entries, still []Entry) bool {
 	return !slices.EqualFunc(entries, still[:min(len(entries), len(still))],
 		func(a, b Entry) bool { return a.Cursor == b.Cursor })
 }
 
-// next returns the entries behind the cursor that are dreamt together.
+// next returns the entries after the cursor that are read together.
 func (d *Dreamer) next(ctx context.Context, who chat.Person, cursor int64) (all []Entry, err error) {
 	size := 0
 	for e, err := range d.Past.Since(ctx, who, cursor) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Cursor <= cursor { // out of order, by hand
+		if e.Cursor <= cursor { // out of order, after an edit by hand
 			continue
 		}
-		e.Text = clip(e.Text, maxBatchText)
+		e.Text = chat.Shorten(e.Text, maxBatchText)
 		size += len(e.Text)
 		if len(all) == maxBatch || len(all) > 0 && size > maxBatchText {
 			break
 		}
-		all, cursor = append(all, e), e.Cursor
+		all = append(all, e)
+		cursor = e.Cursor
 	}
 	return all, nil
 }
 
-// think returns what the files are to say after the entries, and writes into c
-// what it tells of that.
+// think returns the files' texts after the entries, and sets the reason in c.
 func (d *Dreamer) think(
 	ctx context.Context,
 	c *Change,
@@ -220,7 +222,7 @@ func (d *Dreamer) think(
 ) (map[string]string, error) {
 	texts := maps.Clone(was)
 	for _, tainted := range []bool{false, true} {
-		s := &stage{was: maps.Clone(texts), most: maxFile}
+		s := &draft{was: maps.Clone(texts), most: maxFile}
 		main := memoryFile
 		system := dreamInstructions
 		if tainted {
@@ -229,7 +231,7 @@ func (d *Dreamer) think(
 			system = hearsayInstructions
 		}
 		maps.DeleteFunc(s.was, func(name, _ string) bool { return (name == heardFile) != tainted })
-		told := d.told(entries, tainted)
+		told := d.describe(entries, tainted)
 		if told == "" {
 			continue
 		}
@@ -238,7 +240,7 @@ func (d *Dreamer) think(
 		}
 		for name, text := range s.was {
 			if len(text) > maxShown {
-				return nil, errors.New(name + " is too long to be gone over: make it shorter")
+				return nil, errors.New(name + " is too long for a model: make it shorter")
 			}
 		}
 		if err := s.run(ctx, d.Model(c.Who), system, told); err != nil {
@@ -249,22 +251,24 @@ func (d *Dreamer) think(
 			continue
 		case !tainted:
 			c.Why = s.why
-		default: // whatever the model says of it
-			c.Why, c.Tainted = strings.TrimPrefix(c.Why+"; "+d.say().HeardFromOthers, "; "), true
+		default: // the model's own reason may be untrusted
+			c.Why = strings.TrimPrefix(c.Why+"; "+d.say().HeardFromOthers, "; ")
+			c.Tainted = true
 		}
 		maps.Copy(texts, s.now)
 	}
 	return texts, nil
 }
 
-// told is what a model is shown of the entries that are tainted, or are not.
-func (d *Dreamer) told(entries []Entry, tainted bool) string {
+// describe formats the entries for a model: those that are tainted, or those that
+// are not.
+func (d *Dreamer) describe(entries []Entry, tainted bool) string {
 	var all []string
 	for _, e := range entries {
 		if e.Tainted == tainted {
 			by := ""
 			if tainted {
-				by = ", hearsay: strangers had a word in it"
+				by = ", hearsay: it contains untrusted content"
 			}
 			all = append(
 				all,
@@ -276,10 +280,10 @@ func (d *Dreamer) told(entries []Entry, tainted bool) string {
 	return strings.Join(all, "\n\n")
 }
 
-// failed counts how often the entries of c could not be read, and returns why.
-// After enough of that it returns nil: c passes them over.
+// failed counts how often the entries of c could not be processed, and returns the
+// cause. After maxFails it returns nil: c skips them.
 func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
-	if ctx.Err() != nil || !theirs(cause) {
+	if ctx.Err() != nil || !isInputError(cause) {
 		return cause
 	}
 	return d.Versions.with(ctx, c.Who, func(h *head, _ map[string]string) error {
@@ -289,15 +293,15 @@ func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 		if h.Fails++; h.Fails < maxFails {
 			return errors.Join(cause, d.Versions.save(ctx, h))
 		}
-		d.Versions.log.Warn("dreams pass over what they cannot read", "who", c.Who, "from", c.From, "to", c.To, "err",
-			cause)
+		d.Versions.log.Warn("dreams skip entries that failed repeatedly",
+			"who", c.Who, "from", c.From, "to", c.To, "err", cause)
 		c.Why = d.say().PassedOver.With(maxFails, c.From+1, c.To)
 		return nil
 	})
 }
 
-// theirs reports whether it is for the entries that a model failed.
-func theirs(err error) bool {
+// isInputError reports whether a model failed because of the entries it was given.
+func isInputError(err error) bool {
 	var e *llm.Error
 	return errors.As(err, &e) && slices.Contains([]llm.Kind{llm.BadRequest, llm.TooLong, llm.Cut, llm.TimedOut}, e.Kind)
 }

@@ -246,7 +246,7 @@ func TestEdits(t *testing.T) {
 		"other's":    {"../owner/MEMORY.md", "", "x", "", `Nothing was changed: there is no file "../owner/MEMORY.md" here; there are MEMORY.md, USER.md.`},
 		"his soul":   {soulFile, "", "x", "", `Nothing was changed: there is no file "SOUL.md" here; there are MEMORY.md, USER.md.`},
 		"everything": {userFile, strings.Repeat("y", 900), "z", "", "Nothing was changed: that would leave too little of what the file said; a dream changes details only."},
-		"full":       {userFile, "", strings.Repeat("z", 1990), "", "Nothing was changed: the file would have 33893 bytes, and may have 32768; take out first what matters least."},
+		"full":       {userFile, "", strings.Repeat("z", 1990), "", "Nothing was changed: the file would have 33893 bytes, and may have 32768; first remove what matters least."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAttic(t)
@@ -278,7 +278,7 @@ func TestEdits(t *testing.T) {
 
 // A long memory can be added to in many places, and not be written anew.
 func TestManyEdits(t *testing.T) {
-	s, text := &stage{most: maxFile}, ""
+	s, text := &draft{most: maxFile}, ""
 	for i := range 400 {
 		text += fmt.Sprintf("- fact %d: %x\n", i, sha256.Sum256([]byte{byte(i)}))[:50] + "\n"
 	}
@@ -626,7 +626,7 @@ func TestFailsOverLongFile(t *testing.T) {
 	a.write("owner", memoryFile, strings.Repeat("- a line\n", maxShown/9+1))
 	for range maxFails + 1 {
 		_, read, err := a.dreamer().Dream(t.Context(), "owner")
-		if want := "dream of owner: MEMORY.md is too long to be gone over: make it shorter"; err == nil || err.Error() != want || read != 0 {
+		if want := "dream of owner: MEMORY.md is too long for a model: make it shorter"; err == nil || err.Error() != want || read != 0 {
 			t.Fatalf("read %d, %v", read, err)
 		}
 	}

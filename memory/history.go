@@ -26,39 +26,39 @@ import (
 const (
 	historyName = "history.jsonl"
 
-	maxText = 64_000  // characters of an entry
-	maxLine = 1 << 20 // bytes of one in the file: more than its text can fill
+	maxText = 64_000  // characters of an entry's text
+	maxLine = 1 << 20 // bytes of an entry in the file, more than its text can take
 
-	// maxGap is how many entries somebody may have removed before another. A higher
-	// cursor is forged, and would leave none for later entries.
+	// maxGap is how many entries somebody may have removed before another. A
+	// higher cursor is forged, and would leave no cursors for later entries.
 	maxGap = 1 << 20
 )
 
-// An Entry is what is kept of a part of a conversation once it is over: the
-// middle memory, between what is being said and what is known for good.
+// An Entry is a summary of a part of a conversation that is over. Entries are the
+// middle memory, between the current conversation and lasting knowledge.
 type Entry struct {
-	Cursor  int64          `json:"cursor"` // counts the entries of a person, from 1; never given twice
-	Time    time.Time      `json:"time"`   // when the last of it was said
+	Cursor  int64          `json:"cursor"` // number of the entry, per person, from 1; never reused
+	Time    time.Time      `json:"time"`   // when the last message of the part was sent
 	Who     chat.Person    `json:"who"`
 	Session chat.SessionID `json:"session"`
-	Key     string         `json:"key"` // names the part: an entry with the key of another is the same
+	Key     string         `json:"key"` // identifies the part: entries with the same key are the same
 	Text    string         `json:"text"`
-	Raw     bool           `json:"raw,omitempty"`     // Text is what was said, because nobody could sum it up
-	Tainted bool           `json:"tainted,omitempty"` // it was made of untrusted content (R-S14) …
-	Sources []string       `json:"sources,omitempty"` // … from there
+	Raw     bool           `json:"raw,omitempty"`     // Text is the conversation: it could not be summed up
+	Tainted bool           `json:"tainted,omitempty"` // it is based on untrusted content (R-S14)
+	Sources []string       `json:"sources,omitempty"` // where that content comes from
 }
 
-// A History is what was said, part by part: of each person a file of entries,
-// one a line, in <Folder>/history.jsonl, or memory/history.jsonl for the owner.
-// A line that is damaged, forged or somebody else's stays where it is and counts
-// as none (P21, R-S14).
+// A History has the summaries of past conversations: per person, a file with one
+// entry a line, in <Folder>/history.jsonl, or memory/history.jsonl for the owner.
+// A line that is damaged, forged or about another person is left in the file and
+// ignored (P21, R-S14).
 type History struct {
 	w   *workspace.Workspace
 	log *slog.Logger
 	// reported has the people whose damaged lines were logged.
 	reported sync.Map
 
-	mu      sync.Mutex // held to write to a file, and to see how long one is
+	mu      sync.Mutex // held while a file is written or its length is read
 	indexes map[chat.Person]*historyIndex
 }
 
@@ -67,16 +67,16 @@ func NewHistory(w *workspace.Workspace, log *slog.Logger) *History {
 	return &History{w: w, log: log, indexes: map[chat.Person]*historyIndex{}}
 }
 
-// A historyFile is an open history, as long as it was when it was opened.
+// A historyFile is an open history, with the length it had when it was opened.
 type historyFile struct {
 	file *os.File
 	h    *History
-	who  chat.Person // "" for whoever is in it
+	who  chat.Person // "" for a file whose person is unknown
 	info fs.FileInfo
 }
 
-// open opens a file, while h.mu is held. The error is an fs.ErrNotExist if
-// there is none.
+// open opens a file. The caller holds h.mu. The error is fs.ErrNotExist if there
+// is no file.
 func (h *History) open(name string, who chat.Person) (*historyFile, error) {
 	f, err := h.w.Names().OpenLog(name)
 	if err != nil {
@@ -89,10 +89,11 @@ func (h *History) open(name string, who chat.Person) (*historyFile, error) {
 	return &historyFile{f, h, who, info}, nil
 }
 
-// Append adds e to the history of who, with the next cursor, and returns it.
-// Once it returned, e survives a power cut. An entry with the Key of another is
-// not added, the other is returned: what a crash repeats is there once. Without
-// a Key none is the same. A Text is cut at 64,000 characters.
+// Append adds e to the history of who, with the next cursor, and returns it. After
+// Append has returned, e survives a power cut. If an entry with the same Key
+// exists, that one is returned instead, so that an entry repeated after a crash is
+// added once. An entry without a Key is always added. A Text is cut at 64,000
+// characters.
 func (h *History) Append(ctx context.Context, who chat.Person, e Entry) (Entry, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,14 +120,14 @@ func (h *History) append(ctx context.Context, who chat.Person, e Entry) (Entry, 
 	return x.add(f, e)
 }
 
-// add writes e to f, all of which is in x.
+// add writes e to f, whose entries are all in x.
 func (x *historyIndex) add(f *historyFile, e Entry) (Entry, error) {
 	if i, ok := x.keys[e.Key]; ok {
 		return f.entry(x.at[i])
 	}
 	e.Cursor = x.last + 1
 	e.Who = f.who
-	e.Text = clip(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
+	e.Text = chat.Shorten(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
 	text, err := encode(e)
 	if err != nil {
 		return e, err
@@ -137,15 +138,15 @@ func (x *historyIndex) add(f *historyFile, e Entry) (Entry, error) {
 	}
 	start := f.info.Size()
 	at := span{start, start + int64(len(text))}
-	if !whole { // a crash cut the last line
+	if !whole { // a crash has cut the last line
 		text = append([]byte{'\n'}, text...)
 		at = span{at.start + 1, at.end + 1}
 	}
-	if err := f.appendSynced(text); err != nil { // nobody may find half of it
+	if err := f.appendSynced(text); err != nil { // leave no half of a line behind
 		return e, errors.Join(err, f.file.Truncate(start))
 	}
 	x.put(line{e, at})
-	x.info, _ = f.file.Stat() // without it, the file is read again
+	x.info, _ = f.file.Stat() // nil after an error, so that the file is read again
 	return e, nil
 }
 
@@ -157,7 +158,7 @@ func (f *historyFile) appendSynced(text []byte) error {
 	return f.file.Sync()
 }
 
-// endsLine reports whether the file is empty or ends with the end of a line.
+// endsLine reports whether the file is empty or ends with a line break.
 func (f *historyFile) endsLine() (bool, error) {
 	if f.info.Size() == 0 {
 		return true, nil
@@ -176,13 +177,13 @@ func encode(e Entry) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// decode returns the entry of who in a line.
+// decode returns the entry in a line, if it is one of who.
 func decode(text []byte, who chat.Person) (e Entry, ok bool) {
 	err := json.Unmarshal(text, &e)
 	return e, err == nil && (e.Who == who || who == "") && e.Cursor > 0
 }
 
-// A line is an entry and where it is in the file.
+// A line is an entry and its place in the file.
 type line struct {
 	entry Entry
 	at    span
@@ -190,15 +191,15 @@ type line struct {
 
 type span struct{ start, end int64 }
 
-// entries yields the entries. Nothing comes after an error. That lines are
-// skipped is logged once for each person.
+// entries yields the entries, until an error. Skipped lines are logged once per
+// person.
 func (f *historyFile) entries(ctx context.Context) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		size := f.info.Size()
 		highest := int64(0) // cursor so far
 		r := bufio.NewReaderSize(io.NewSectionReader(f.file, 0, size), int(min(size, maxLine)))
 		for start := int64(0); start < size; {
-			text, err := r.ReadSlice('\n') // or a piece of what is no entry, or the rest of the file
+			text, err := r.ReadSlice('\n') // or a part of a line that is too long, or the rest of the file
 			if errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF) && len(text) > 0 {
 				err = nil
 			}
@@ -221,14 +222,14 @@ func (f *historyFile) entries(ctx context.Context) iter.Seq2[line, error] {
 	}
 }
 
-// reportDamage logs that a line is skipped, once for each person. An empty line
-// is no damage.
+// reportDamage logs that a line is skipped, once per person. An empty line is no
+// damage.
 func (f *historyFile) reportDamage(at span, text []byte) {
 	if len(text) <= 1 {
 		return
 	}
 	if _, reported := f.h.reported.LoadOrStore(f.who, true); !reported {
-		f.h.log.Warn("damaged lines of a history are skipped", "who", f.who, "first", at.start)
+		f.h.log.Warn("damaged lines of a history skipped", "who", f.who, "first", at.start)
 	}
 }
 
@@ -238,13 +239,13 @@ func (f *historyFile) entry(at span) (Entry, error) {
 	n, err := f.file.ReadAt(text, at.start)
 	e, ok := decode(text[:n], f.who)
 	if !ok {
-		return e, cmp.Or(err, errors.New("somebody else writes to the history"))
+		return e, cmp.Or(err, errors.New("another process writes to the history"))
 	}
 	return e, nil
 }
 
-// Since yields the entries of who that are after the cursor, which is 0 for
-// all, in the order they were added. Nothing comes after an error.
+// Since yields the entries of who after the cursor, or all if it is 0, in the
+// order in which they were added, until an error.
 func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for e, err := range h.entries(ctx, who) {
@@ -255,7 +256,7 @@ func (h *History) Since(ctx context.Context, who chat.Person, cursor int64) iter
 	}
 }
 
-// last returns the highest cursor of who, also if what had it is forgotten.
+// last returns the highest cursor of who, even if its entry was forgotten.
 func (h *History) last(ctx context.Context, who chat.Person) (last int64, err error) {
 	for e, err := range h.entries(ctx, who) {
 		if err != nil {
@@ -266,7 +267,7 @@ func (h *History) last(ctx context.Context, who chat.Person) (last int64, err er
 	return last, nil
 }
 
-// entries yields all entries of who, those that are forgotten too.
+// entries yields all entries of who, including forgotten ones.
 func (h *History) entries(ctx context.Context, who chat.Person) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		h.mu.Lock()
@@ -274,7 +275,7 @@ func (h *History) entries(ctx context.Context, who chat.Person) iter.Seq2[Entry,
 		h.mu.Unlock()
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				yield(Entry{}, fmt.Errorf("read what was said: %w", err))
+				yield(Entry{}, fmt.Errorf("read history: %w", err))
 			}
 			return
 		}
@@ -287,7 +288,7 @@ func (h *History) entries(ctx context.Context, who chat.Person) iter.Seq2[Entry,
 	}
 }
 
-// People returns those who have a history, as its entries say.
+// People returns the people who have a history, according to its entries.
 func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 	people := path.Dir(chat.Person("").Folder())
 	entries, err := h.w.Names().ReadDir(people)
@@ -302,7 +303,7 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 		h.mu.Lock()
 		f, err := h.open(name, "")
 		h.mu.Unlock()
-		if err != nil { // it is none, or the owner has none
+		if err != nil { // there is no history there
 			continue
 		}
 		for l, err := range f.entries(ctx) {
@@ -316,9 +317,9 @@ func (h *History) People(ctx context.Context) (all []chat.Person, err error) {
 	return all, errors.Join(err, ctx.Err())
 }
 
-// Forget removes the entries of who that are not to be kept, and says how
-// many. Of each, the file keeps the cursor and the key, so that neither comes
-// again. keep must not call h.
+// Forget removes the entries of who for which keep is false, and returns how many.
+// Their cursors and keys stay in the file, so that neither is used again. keep
+// must not call h.
 func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) bool) (n int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -338,8 +339,8 @@ func (h *History) Forget(ctx context.Context, who chat.Person, keep func(Entry) 
 	return n, nil
 }
 
-// forget writes the file anew without the texts that are not to be kept, and
-// returns how many those are.
+// forget rewrites the file without the texts of entries for which keep is false,
+// and returns how many those are.
 func (f *historyFile) forget(ctx context.Context, keep func(Entry) bool) (n int, err error) {
 	var parts []io.Reader
 	from := int64(0)

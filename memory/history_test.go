@@ -353,7 +353,7 @@ func TestHistoryFails(t *testing.T) {
 	}
 	n := 0
 	for _, err := range p.Since(t.Context(), anna, 0) {
-		if n++; err == nil || !strings.HasPrefix(err.Error(), "read what was said: ") {
+		if n++; err == nil || !strings.HasPrefix(err.Error(), "read history: ") {
 			t.Errorf("Since: %v", err)
 		}
 	}

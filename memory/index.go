@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// An index tells which of many texts have a word, and how often. Texts are
-// numbered from 0 as they are added. The zero index is empty.
+// An index knows which texts contain a word, and how often. Texts are numbered
+// from 0 in the order in which they were added. The zero index is empty.
 type index struct {
-	lists map[string][]uint32 // of each text that has a word: its number times often, and how often less one
-	sizes []uint32            // words of each text
-	total int                 // of all
+	lists map[string][]uint32 // for each text with the word: its number times maxCount, plus the word's count minus one
+	sizes []uint32            // words per text
+	total int                 // words of all texts
 }
 
-const often = 8 // more of a word in a text makes no difference
+const maxCount = 8 // occurrences of a word in a text beyond which more make no difference
 
 func (x *index) add(text string) {
 	if x.lists == nil {
 		x.lists = map[string][]uint32{}
 	}
-	n, first := uint32(0), uint32(len(x.sizes)*often)
+	n := uint32(0)
+	first := uint32(len(x.sizes) * maxCount)
 	for start, end := range words(text) {
 		word := fold(text[start:end])
 		list := x.lists[word]
 		if last := len(list) - 1; last < 0 {
-			x.lists[strings.Clone(word)] = []uint32{first} // not to hold all of text
+			x.lists[strings.Clone(word)] = []uint32{first} // a clone, so that text is not kept in memory
 		} else if list[last] < first {
 			x.lists[word] = append(list, first)
-		} else if list[last] < first+often-1 {
+		} else if list[last] < first+maxCount-1 {
 			list[last]++
 		}
 		n++
@@ -44,12 +45,14 @@ type match struct {
 	score float64
 }
 
-// best returns those texts of the indexes, taken as one, that have the words,
-// by BM25: the best first, and of those as good the one added last.
+// best returns the texts with the words from all indexes, ranked by BM25: the best
+// first, and of equally good ones the one added last.
 func best(words []string, most int, indexes ...*index) (found []match) {
-	texts, total := 0, 0
+	texts := 0
+	total := 0
 	for _, x := range indexes {
-		texts, total = texts+len(x.sizes), total+x.total
+		texts += len(x.sizes)
+		total += x.total
 	}
 	weights := make([]float64, len(words))
 	for i, w := range words {
@@ -73,13 +76,14 @@ func best(words []string, most int, indexes ...*index) (found []match) {
 	return found
 }
 
-// scores returns the score of each text, given how long they are on average.
+// scores returns the score of each text. average is the average number of words
+// per text.
 func (x *index) scores(words []string, weights []float64, average float64) []float64 {
 	const k, b = 1.2, 0.75
 	scores := make([]float64, len(x.sizes))
 	for i, w := range words {
 		for _, v := range x.lists[w] {
-			text, n := v/often, float64(v%often+1)
+			text, n := v/maxCount, float64(v%maxCount+1)
 			scores[text] += weights[i] * n * (k + 1) / (n + k*(1-b+b*float64(x.sizes[text])/average))
 		}
 	}

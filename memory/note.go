@@ -15,9 +15,9 @@ import (
 	"parley/texts"
 )
 
-// Notes is what people can do themselves to what is known of them. What it
-// returns is Markdown for their chat. A key names the message that asks: when
-// that comes again after a crash, nothing more is done.
+// Notes lets people see and change what is known about them. Its answers are
+// Markdown for their chat. A key identifies the message that asks: if that is
+// repeated after a crash, nothing more happens.
 type Notes struct {
 	Versions *Versions
 	Past     *History
@@ -25,7 +25,7 @@ type Notes struct {
 	Texts    *texts.Memory // nil: English
 }
 
-// say returns what people are told.
+// say returns the texts for people.
 func (n *Notes) say() texts.Memory {
 	if n.Texts == nil {
 		return texts.English().Memory
@@ -34,9 +34,9 @@ func (n *Notes) say() texts.Memory {
 }
 
 const (
-	fewest   = 3  // characters that name what is to be forgotten
-	mostLost = 20 // lines and entries that are forgotten at a word
-	minutes  = "2006-01-02 15:04"
+	minForget    = 3  // characters that describe what to forget
+	maxForgotten = 20 // lines and entries that one request forgets without "all"
+	minuteFormat = "2006-01-02 15:04"
 )
 
 // A refusal tells a person why nothing was done.
@@ -44,7 +44,7 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// answer tells what came of a request: text, or why it was refused.
+// answer returns text, or why the request was refused.
 func (n *Notes) answer(err error, text string) (string, error) {
 	var r refusal
 	switch {
@@ -62,9 +62,9 @@ func (n *Notes) answer(err error, text string) (string, error) {
 	return text, nil
 }
 
-// Remember writes text down in the memory of who.
+// Remember adds text to the memory of who.
 func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string) (string, error) {
-	switch text = strings.Join(strings.Fields(text), " "); {
+	switch text = chat.OneLine(text); {
 	case text == "":
 		return n.say().RememberUsage, nil
 	case utf8.RuneCountInString(text) > maxEdit:
@@ -86,14 +86,14 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 	return n.answer(err, n.say().Noted)
 }
 
-// Forget removes the lines of the memory of who, and the entries of their
-// history, that hold what. When those are many, it asks for more words; "all"
-// before what says that all are meant.
+// Forget removes the lines from the memory of who, and the entries from their
+// history, that contain what. If there are many, it asks for more words, unless
+// what begins with "all ".
 func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (string, error) {
 	what, all := strings.CutPrefix(strings.TrimSpace(what), "all ")
 	what = strings.ToLower(strings.TrimSpace(what))
-	if utf8.RuneCountInString(what) < fewest {
-		return n.say().ForgetUsage.With(fewest), nil
+	if utf8.RuneCountInString(what) < minForget {
+		return n.say().ForgetUsage.With(minForget), nil
 	}
 	holds := func(text string) bool { return strings.Contains(strings.ToLower(text), what) }
 	parts := 0
@@ -112,13 +112,15 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 			}
 			for name, text := range texts {
 				if rest, lost := without(text, holds); name != soulFile && len(lost) > 0 {
-					texts[name], found = rest, found+len(lost)
+					texts[name] = rest
+					found += len(lost)
 				}
 			}
-			if found > mostLost && !all {
+			if found > maxForgotten && !all {
 				return refusal(n.say().ForgetMany.With(found, what))
 			}
-			var err error // entries first: no dream under way is to write of them once the lines are gone
+			// Entries first, so that a dream under way cannot use them after the lines are gone.
+			var err error
 			parts, err = n.Past.Forget(ctx, who, func(e Entry) bool { return !holds(e.Text) })
 			return err
 		},
@@ -141,17 +143,18 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 	say := n.say()
 	text := say.Forgotten.With(say.Parts.Of(parts), say.Lines.Of(len(lost)))
 	if len(lost) > 0 {
-		text += "\n\n> " + strings.Join(lost[:min(len(lost), mostLost)], "\n> ") + "\n\n" + say.ForgetUndo.With(c.ID)
+		listed := lost[:min(len(lost), maxForgotten)]
+		text += "\n\n> " + strings.Join(listed, "\n> ") + "\n\n" + say.ForgetUndo.With(c.ID)
 	}
 	return text, nil
 }
 
-// without returns the lines of text that are not to go, and those that are.
+// without returns text without the lines for which which is true, and these lines.
 func without(text string, which func(string) bool) (rest string, gone []string) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if which(line) {
-			gone = append(gone, clip(strings.TrimSpace(line), 200))
+			gone = append(gone, chat.Shorten(strings.TrimSpace(line), 200))
 		} else {
 			b.WriteString(line)
 		}
@@ -159,13 +162,14 @@ func without(text string, which func(string) bool) (rest string, gone []string) 
 	return b.String(), gone
 }
 
-// Show tells what is known of who.
+// Show returns what is known about who.
 func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err error) {
-	all, fresh := 0, 0
+	all := 0
+	fresh := 0
 	err = n.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
 		for _, name := range []string{memoryFile, userFile, heardFile} {
 			if says := strings.TrimSpace(texts[name]); says != "" {
-				text += "**" + name + "**\n\n" + clip(says, 1500) + "\n\n"
+				text += "**" + name + "**\n\n" + chat.Shorten(says, 1500) + "\n\n"
 			}
 		}
 		for e, err := range n.Past.Since(ctx, who, 0) {
@@ -182,8 +186,8 @@ func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err err
 	return text, err
 }
 
-// Changes tells of the last changes of the memory of who, or what the one
-// called id did.
+// Changes lists the last changes of the memory of who, or shows the one with this
+// ID.
 func (n *Notes) Changes(ctx context.Context, who chat.Person, id string) (string, error) {
 	if id == "" {
 		all, err := n.Versions.Log(ctx, who, 10)
@@ -197,7 +201,7 @@ func (n *Notes) Changes(ctx context.Context, who chat.Person, id string) (string
 	for strings.Contains(diff, fence) {
 		fence += "`"
 	}
-	return n.answer(err, n.list([]Change{c})+"\n\n"+fence+"diff\n"+ended(clip(diff, 3000))+fence)
+	return n.answer(err, n.list([]Change{c})+"\n\n"+fence+"diff\n"+ended(chat.Shorten(diff, 3000))+fence)
 }
 
 // Restore undoes the change id.
@@ -206,7 +210,7 @@ func (n *Notes) Restore(ctx context.Context, who chat.Person, id, key string) (s
 	return n.answer(err, n.say().Restored.With(id, c.ID))
 }
 
-// Accept makes the changes that the change id asks for.
+// Accept makes the edits that the change id proposes.
 func (n *Notes) Accept(ctx context.Context, who chat.Person, id, key string) (string, error) {
 	c, err := n.Versions.Accept(ctx, who, id, key)
 	if errors.Is(err, ErrGone) {
@@ -215,13 +219,13 @@ func (n *Notes) Accept(ctx context.Context, who chat.Person, id, key string) (st
 	return n.answer(err, n.say().Accepted.With(id, c.ID))
 }
 
-// list tells of each change in a line.
+// list describes each change on a line.
 func (n *Notes) list(changes []Change) (text string) {
 	for _, c := range changes {
 		says := n.say().DamagedOnDisk
 		if c.By != "" {
-			says = strings.Join(
-				append([]string{c.Time.In(n.Zone).Format(minutes), c.By}, slices.Sorted(maps.Keys(c.Files))...), ", ")
+			parts := []string{c.Time.In(n.Zone).Format(minuteFormat), c.By}
+			says = strings.Join(append(parts, slices.Sorted(maps.Keys(c.Files))...), ", ")
 		}
 		if c.Why != "" {
 			says += ": " + c.Why

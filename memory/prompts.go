@@ -4,7 +4,7 @@ import (
 	_ "embed" // for the texts below
 )
 
-// What models are told. Each text is one file, so that it can be read as the
+// The instructions for models. Each is a file of its own, which can be read as the
 // model reads it.
 var (
 	//go:embed prompts/dreaming.md
@@ -16,13 +16,13 @@ var (
 	//go:embed prompts/summing.md
 	summaryInstructions string
 
-	// whereFormat is what the agent could not guess of where it is. Who wrote what is
-	// told by position, never by a mark that a message could hold too (R-S11).
+	// whereFormat describes the agent's surroundings. It tells authors apart by position,
+	// never by a mark that a message could contain too (R-S11).
 	//
 	//go:embed prompts/facts.md
 	whereFormat string
 
-	// chatFormat is the last paragraph: what comes before it is the same in many
+	// chatFormat is the last paragraph, because the text before it is the same in many
 	// sessions.
 	//
 	//go:embed prompts/in_chat.md

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	maxHeld = 150_000 // entries of all people that are held in memory: some 65 MB
+	maxHeld = 150_000 // entries of all people whose index is kept in memory, some 65 MB
 	maxHit  = 500     // characters of a Hit
 )
 
-// A Hit is a piece of memory that a search found.
+// A Hit is a passage from memory that a search found.
 type Hit struct {
-	Source  string         // "history", or the file it is in, such as "MEMORY.md"
-	Session chat.SessionID // in which it was said, if that is known
-	Time    time.Time      // when it was said, or the file written
-	Text    string         // around the words
-	Tainted bool           // it was made of untrusted content (R-S14)
+	Source  string         // "history", or the name of a file, such as "MEMORY.md"
+	Session chat.SessionID // in which it was said, if known
+	Time    time.Time      // when it was said, or the file was written
+	Text    string         // the text around the words
+	Tainted bool           // it is based on untrusted content (R-S14)
 }
 
-// A historyIndex holds what must be known of a person's history to add to it, and
-// to search it, without reading all of it each time.
+// A historyIndex has what is needed to search a person's history, and to append to
+// it, without reading the whole file each time.
 type historyIndex struct {
 	info  fs.FileInfo    // of the file when it was read; nil: read it again
 	last  int64          // the highest cursor
-	keys  map[string]int // which entry has a key
+	keys  map[string]int // index in at of the entry with a key
 	words index
-	at    []span // of each entry
+	at    []span // place of each entry
 }
 
 // put adds the next entry.
@@ -49,8 +49,8 @@ func (x *historyIndex) put(l line) {
 }
 
 // openIndexed opens the history of who, and returns its index. It reads a file
-// that is new, or was changed by somebody else, and releases h.mu meanwhile,
-// which is held.
+// that is new, or was changed by somebody else. The caller holds h.mu, which is
+// released while the file is read.
 func (h *History) openIndexed(ctx context.Context, who chat.Person) (*historyIndex, *historyFile, error) {
 	for {
 		f, err := h.open(fileOf(who, historyName), who)
@@ -60,7 +60,7 @@ func (h *History) openIndexed(ctx context.Context, who chat.Person) (*historyInd
 		if x := h.indexes[who]; x != nil && x.info != nil && same(x.info, f.info) && ctx.Err() == nil {
 			return x, f, nil
 		}
-		h.mu.Unlock() // others need not wait
+		h.mu.Unlock() // let others continue
 		x, err := f.readIndex(ctx)
 		h.mu.Lock()
 		if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -77,7 +77,7 @@ func (h *History) openIndexed(ctx context.Context, who chat.Person) (*historyInd
 	}
 }
 
-// readIndex reads f to its end and closes it.
+// readIndex reads f to its end, and closes it.
 func (f *historyFile) readIndex(ctx context.Context) (*historyIndex, error) {
 	defer f.file.Close()
 	x := &historyIndex{info: f.info, keys: map[string]int{}}
@@ -90,13 +90,13 @@ func (f *historyFile) readIndex(ctx context.Context) (*historyIndex, error) {
 	return x, nil
 }
 
-// same reports whether a and b are of the same file, unchanged.
+// same reports whether a and b describe the same, unchanged file.
 func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// Search returns what is known of who that has the words, at most so many, the
-// best first and of those as good the newest: entries of the history, and
+// Search returns what is known about who that contains the words, at most so many,
+// the best first and of equally good ones the newest: entries of the history, and
 // paragraphs of the memory files.
 func (h *History) Search(ctx context.Context, who chat.Person, words string, most int) (hits []Hit, err error) {
 	want := wanted(words)
@@ -138,7 +138,7 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 func (h *History) notes(who chat.Person, x *index) (all []Hit) {
 	for _, name := range names(who) {
 		file, err := h.w.Resolve(fileOf(who, name))
-		if err != nil || who.Hides(file.String()) { // such as a link to somebody else's
+		if err != nil || who.Hides(file.String()) { // such as a link to another person's file
 			continue
 		}
 		info, err := h.w.Stat(file)
@@ -154,7 +154,7 @@ func (h *History) notes(who chat.Person, x *index) (all []Hit) {
 	return all
 }
 
-// paragraphs returns what is between empty lines, and each item of a list.
+// paragraphs splits text at empty lines and list items.
 func paragraphs(text string) []string {
 	all := []string{""}
 	for line := range strings.Lines(text) {

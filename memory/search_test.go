@@ -338,7 +338,7 @@ func TestBM25(t *testing.T) {
 					n++
 				}
 			}
-			return min(n, often)
+			return min(n, maxCount)
 		}
 		scores := make([]float64, len(texts))
 		for _, word := range query {

@@ -18,9 +18,9 @@ import (
 	"parley/store"
 )
 
-// The memory files. Of others than the owner, SOUL.md is not one. What was
-// heard from others, and nobody has checked, is kept in a file of its own: it
-// may be known, but nothing may ever be done because of it (R-S14).
+// The memory files. Only the owner has a SOUL.md. What was heard from others, and not
+// checked by anybody, is in a file of its own: the agent may know it, but must never
+// act on it (R-S14).
 const (
 	memoryFile = "MEMORY.md"
 	userFile   = "USER.md"
@@ -35,34 +35,34 @@ func names(who chat.Person) []string {
 	return []string{memoryFile, userFile, heardFile}
 }
 
-// fileOf returns where in the workspace a file with what is known of who lies.
+// fileOf returns the path of a file with what is known about who.
 func fileOf(who chat.Person, name string) string {
 	if who == chat.TheOwner && (name == heardFile || name == historyName) {
-		return path.Join("memory", name) // what people do not write themselves
+		return path.Join("memory", name) // files that people do not write themselves
 	}
 	return path.Join(who.Folder(), name)
 }
 
-// A Change is a step from what the memory files of a person said to what they
-// say next.
+// A Change is one change of a person's memory files.
 type Change struct {
-	ID   string      `json:"id"` // counts the changes of the person, from 1
+	ID   string      `json:"id"` // number of the change, per person, from 1
 	Who  chat.Person `json:"who"`
 	Time time.Time   `json:"time"`
-	// "dream", "edited" (by hand or with a tool), "/remember", "/forget" or "restore 7"
+	// By is "dream", "edited" (by hand or with a tool), "/remember", "/forget" or
+	// "restore 7".
 	By    string          `json:"by"`
-	Key   string          `json:"key,omitempty"` // of the message that asked for it: asked twice, it is made once
+	Key   string          `json:"key,omitempty"` // of the request, which makes only one change if repeated
 	Why   string          `json:"why,omitempty"`
 	Files map[string]Edit `json:"files,omitempty"` // by name, such as "MEMORY.md"
-	// what a dream would change, too, if the person agrees: see Accept
+	// Asks are edits that a dream proposes: see Accept.
 	Asks    map[string]Edit `json:"asks,omitempty"`
-	From    int64           `json:"from"`              // a dream read the entries behind this cursor …
-	To      int64           `json:"to"`                // … up to this one; the same in every other change
-	Tainted bool            `json:"tainted,omitempty"` // untrusted content is in it (R-S14)
+	From    int64           `json:"from"`              // cursor before the entries that a dream read
+	To      int64           `json:"to"`                // cursor of the last of them; From in any other change
+	Tainted bool            `json:"tainted,omitempty"` // it contains untrusted content (R-S14)
 }
 
-// An Edit names, by their digests, the texts that a file had before and after
-// a Change: "" if it was empty, or not there.
+// An Edit has the digests of the texts before and after a Change: "" if the file
+// was empty or did not exist.
 type Edit struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
@@ -76,18 +76,18 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A Disk is a Reader that can be written to.
+// A Disk is a Reader that can also write.
 type Disk interface {
 	Reader
 	// WriteFile makes data the contents of a file, whole or not at all.
 	WriteFile(name string, data []byte) error
 }
 
-// Versions changes the memory files of people, one person's at a time, and
-// keeps what they said before. A Change counts once the head of its person
-// holds it, with the cursor of the dream it comes from; the files follow, after
-// a crash too. Texts are kept apart for each person (R-S14). All methods may be
-// called by many goroutines.
+// Versions changes people's memory files, for one person at a time, and keeps the
+// earlier texts. A Change takes effect once the head of its person has it, with
+// the cursor of the dream it comes from; the files are written afterwards, if
+// necessary after a restart. Each person's texts are stored separately (R-S14).
+// All methods may be called concurrently.
 type Versions struct {
 	files Disk
 	store store.Store
@@ -95,10 +95,10 @@ type Versions struct {
 
 	heads   store.Table[head]   // by person
 	changes store.Table[Change] // by person and number
-	texts   store.Bucket        // what files said, by person and digest
+	texts   store.Bucket        // contents of files, by person and digest
 }
 
-// NewVersions returns the Versions of the memory in files, which keeps them in s.
+// NewVersions returns the Versions of the memory in files, stored in s.
 func NewVersions(files Disk, s store.Store, log *slog.Logger) *Versions {
 	return &Versions{
 		files: files, store: s, log: log,
@@ -108,25 +108,25 @@ func NewVersions(files Disk, s store.Store, log *slog.Logger) *Versions {
 	}
 }
 
-// prefix begins the keys of all changes and texts of who.
+// prefix is the prefix of the keys of all changes and texts of who.
 func prefix(who chat.Person) string { return string(who) + "\x00" }
 
 func key(who chat.Person, n int64) string { return fmt.Sprintf("%s%012d", prefix(who), n) }
 
-// A head is where the memory of a person stands.
+// A head is the current state of a person's memory.
 type head struct {
 	Who     chat.Person       `json:"who"`
 	Last    int64             `json:"last"`              // ID of the last change
-	Cursor  int64             `json:"cursor"`            // of the last entry that was dreamt
-	Files   map[string]string `json:"files"`             // digests, as the last change has them
-	Pending *Change           `json:"pending,omitempty"` // the last change, while not all of it is written
-	Fails   int               `json:"fails,omitempty"`   // dreams that failed over the entries behind Cursor
+	Cursor  int64             `json:"cursor"`            // of the last entry that a dream has read
+	Files   map[string]string `json:"files"`             // digests after the last change
+	Pending *Change           `json:"pending,omitempty"` // the last change, until all of its files are written
+	Fails   int               `json:"fails,omitempty"`   // dreams that failed with the entries after Cursor
 
 	rev uint64
 }
 
-// head loads the head of who. One that is damaged is made of the changes that
-// are left (P21).
+// head loads the head of who. A damaged one is rebuilt from the remaining changes
+// (P21).
 func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 	h, rev, err := v.heads.Get(ctx, string(who))
 	switch {
@@ -134,7 +134,7 @@ func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 		h.rev = rev
 		return &h, nil
 	case err == nil, errors.Is(err, store.ErrDamaged):
-		v.log.Warn("head of memory is damaged and made anew", "who", who)
+		v.log.Warn("head of memory is damaged and was rebuilt", "who", who)
 		rev = store.Any
 	case !errors.Is(err, store.ErrNotFound):
 		return nil, err
@@ -160,7 +160,8 @@ func (v *Versions) head(ctx context.Context, who chat.Person) (*head, error) {
 		h.Cursor = max(h.Cursor, c.To)
 		for name, e := range c.Files {
 			if !known[name] {
-				known[name], h.Files[name] = true, e.After
+				known[name] = true
+				h.Files[name] = e.After
 			}
 		}
 	}
@@ -172,9 +173,9 @@ func (v *Versions) save(ctx context.Context, h *head) (err error) {
 	return err
 }
 
-// with calls do with where the memory of who stands and what their files say,
-// while nobody else changes it. What a crash broke off is finished before, and
-// what somebody else did to the files is made a Change.
+// with calls do with the head and the files of who, while nobody else can change
+// them. It first completes a change that was interrupted by a crash, and records
+// edits made to the files by others as a Change.
 func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, texts map[string]string) error) error {
 	unlock, err := v.store.Lock(ctx, "memory "+string(who))
 	if err != nil {
@@ -208,8 +209,9 @@ func (v *Versions) current(ctx context.Context, who chat.Person) (*head, map[str
 	return h, texts, err
 }
 
-// edit makes the Change c of what alter does to the texts, unless one with its
-// Key was made before: then that is returned. One of nothing has no ID.
+// edit records, as the Change c, what alter does to the texts, unless a change
+// with the same Key exists: then that one is returned. A change without any effect
+// has no ID.
 func (v *Versions) edit(
 	ctx context.Context,
 	c Change,
@@ -234,11 +236,12 @@ func (v *Versions) edit(
 	return c, err
 }
 
-// commit makes a Change of what differs between texts and h. A change of no
-// file is kept if it says why; without, it only moves the cursor.
+// commit records the differences between texts and h as a Change. A change without
+// files is kept if it has a reason; otherwise it only moves the cursor.
 func (v *Versions) commit(ctx context.Context, h *head, c Change, texts map[string]string) (Change, error) {
 	if c.To == 0 {
-		c.From, c.To = h.Cursor, h.Cursor
+		c.From = h.Cursor
+		c.To = h.Cursor
 	}
 	c.Files = map[string]Edit{}
 	for name, text := range texts {
@@ -249,7 +252,8 @@ func (v *Versions) commit(ctx context.Context, h *head, c Change, texts map[stri
 		if err := v.keep(ctx, h.Who, text); err != nil {
 			return Change{}, err
 		}
-		c.Files[name], h.Files[name] = e, e.After
+		c.Files[name] = e
+		h.Files[name] = e.After
 	}
 	moved := h.Cursor != c.To
 	h.Cursor = c.To
@@ -271,7 +275,7 @@ func (v *Versions) commit(ctx context.Context, h *head, c Change, texts map[stri
 	return c, v.finish(ctx, h)
 }
 
-// finish writes what is pending. It may be called again after a crash.
+// finish writes the files of the pending change. It may be repeated after a crash.
 func (v *Versions) finish(ctx context.Context, h *head) error {
 	for name, e := range h.Pending.Files {
 		if err := v.write(ctx, h.Who, name, e); err != nil {
@@ -288,8 +292,8 @@ func (v *Versions) finish(ctx context.Context, h *head) error {
 	return v.save(ctx, h)
 }
 
-// write gives a file its text. One that says something else than before the
-// change is left alone: somebody edited it, and with makes a Change of that.
+// write writes a file, unless its content differs from that before the change:
+// then somebody has edited it, and with records that as a Change.
 func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Edit) error {
 	now, there := v.read(who)[name]
 	if !there || digest(now) != e.Before {
@@ -297,7 +301,7 @@ func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Ed
 	}
 	err := v.writeText(ctx, who, name, e.After)
 	if errors.Is(err, store.ErrDamaged) || errors.Is(err, fs.ErrPermission) {
-		v.log.Warn("memory file is left as it is", "who", who, "file", name, "err", err)
+		v.log.Warn("memory file not written", "who", who, "file", name, "err", err)
 		return nil
 	}
 	return err
@@ -312,7 +316,7 @@ func (v *Versions) writeText(ctx context.Context, who chat.Person, name, digest 
 	return v.files.WriteFile(fileOf(who, name), []byte(text))
 }
 
-// read returns what the files of who say. Those that cannot be read are left out.
+// read returns the contents of the files of who. Unreadable files are left out.
 func (v *Versions) read(who chat.Person) map[string]string {
 	texts := map[string]string{}
 	for _, name := range names(who) {
@@ -324,7 +328,7 @@ func (v *Versions) read(who chat.Person) map[string]string {
 	return texts
 }
 
-// keep makes sure that the text can be read again.
+// keep stores a text so that it can be read again.
 func (v *Versions) keep(ctx context.Context, who chat.Person, text string) error {
 	if text == "" {
 		return nil
@@ -333,8 +337,8 @@ func (v *Versions) keep(ctx context.Context, who chat.Person, text string) error
 	return err
 }
 
-// text returns the text that sum is the digest of. One that is lost is
-// store.ErrDamaged, too.
+// text returns the text with the digest sum. If it is missing, the error is
+// store.ErrDamaged too.
 func (v *Versions) text(ctx context.Context, who chat.Person, sum string) (string, error) {
 	if sum == "" {
 		return "", nil
@@ -346,7 +350,7 @@ func (v *Versions) text(ctx context.Context, who chat.Person, sum string) (strin
 	return string(text), err
 }
 
-// pair returns the texts that e names.
+// pair returns the texts of e.
 func (v *Versions) pair(ctx context.Context, who chat.Person, e Edit) (before, after string, err error) {
 	before, err = v.text(ctx, who, e.Before)
 	after, more := v.text(ctx, who, e.After)

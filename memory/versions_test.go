@@ -130,21 +130,21 @@ func TestTrim(t *testing.T) {
 	a := newAttic(t)
 	a.set("x:2", memoryFile, "shared 0\n")
 	a.write("x:1", userFile, "long ago\n")
-	for i := range keptChanges + 20 {
+	for i := range maxChanges + 20 {
 		a.set("x:1", memoryFile, fmt.Sprintf("shared %d\n", i%130))
 	}
 	all := a.consistent("x:1")
-	if len(all) != keptChanges || all[0].ID != "220" || all[len(all)-1].ID != "21" {
+	if len(all) != maxChanges || all[0].ID != "220" || all[len(all)-1].ID != "21" {
 		t.Errorf("%d changes are kept, up to %s", len(all), all[0].ID)
 	}
 	a.consistent("x:2")
-	if n := len(keys(t, a.store.Bucket("memory changes"))); n > keptChanges+20+1 {
+	if n := len(keys(t, a.store.Bucket("memory changes"))); n > maxChanges+20+1 {
 		t.Errorf("%d changes are in the store", n)
 	}
-	for i := range keptChanges {
+	for i := range maxChanges {
 		a.set("x:1", memoryFile, fmt.Sprintf("own %d\n", i))
 	}
-	if n := len(keys(t, a.texts)); n != keptChanges+3 {
+	if n := len(keys(t, a.texts)); n != maxChanges+3 {
 		t.Errorf("%d texts are in the store", n)
 	}
 	a.write("x:1", userFile, "today\n")

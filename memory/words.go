@@ -6,18 +6,22 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"parley/chat"
 )
 
-// words yields where the words of text begin and end: the letters and digits
-// between what is none. Of scripts without spaces each letter is one, and each
-// with the one before it.
+// words yields the start and end of each word in text: a run of letters and
+// digits. In scripts without spaces, every letter is a word, and so is every pair
+// of adjacent letters.
 func words(text string) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
-		word, letter := -1, -1 // where the one under way begins, and the letter before
+		word := -1   // start of the current word
+		letter := -1 // start of the letter before, in a script without spaces
 		for i, r := range text {
 			if isSpaced(r) || word >= 0 && unicode.IsMark(r) && !isDense(r) {
 				if word < 0 {
-					word, letter = i, -1
+					word = i
+					letter = -1
 				}
 				continue
 			}
@@ -41,7 +45,7 @@ func words(text string) iter.Seq2[int, int] {
 	}
 }
 
-// isSpaced reports whether r is of a word in a script with spaces.
+// isSpaced reports whether r can be part of a word in a script with spaces.
 func isSpaced(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
@@ -49,8 +53,8 @@ func isSpaced(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !isDense(r)
 }
 
-// isDense reports whether r is a letter of a script without spaces, or of one
-// that puts so much into a word that its parts are looked for.
+// isDense reports whether r is a letter of a script without spaces, or of one with
+// words so long that parts of them are searched for.
 func isDense(r rune) bool {
 	return r >= 0xE00 &&
 		(r == 'ー' ||
@@ -58,14 +62,14 @@ func isDense(r rune) bool {
 				unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-// fold returns word as it is compared, whatever its case.
+// fold returns word in a form for comparison that ignores case.
 func fold(word string) string {
-	// By way of capital letters, as some of them have two small ones.
+	// Via upper case, because some capital letters have two lower case forms.
 	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, word)
 }
 
-// wanted returns the words to look for in a search for text, sorted. Of scripts
-// without spaces, single letters count if there are no two.
+// wanted returns the words to search for, sorted. In scripts without spaces,
+// single letters only count if there are no pairs.
 func wanted(text string) []string {
 	var all, letters []string
 	pairs := false
@@ -75,7 +79,8 @@ func wanted(text string) []string {
 		case isDense(r) && size == len(w):
 			letters = append(letters, w)
 		default:
-			all, pairs = append(all, w), pairs || isDense(r)
+			all = append(all, w)
+			pairs = pairs || isDense(r)
 		}
 	}
 	if !pairs {
@@ -85,10 +90,10 @@ func wanted(text string) []string {
 	return slices.Compact(all)
 }
 
-// excerpt returns a part of text, of some so many characters, where most of
-// the wanted words are.
+// excerpt returns a part of text, of about so many characters, that contains most
+// of the wanted words.
 func excerpt(text string, want []string, most int) string {
-	var found []int // where they begin
+	var found []int // starts of the wanted words
 	from := 0
 	first := 0
 	n := 0
@@ -101,13 +106,14 @@ func excerpt(text string, want []string, most int) string {
 			first++
 		}
 		if len(found)-first > n {
-			n, from = len(found)-first, found[first]-most/4
+			n = len(found) - first
+			from = found[first] - most/4
 		}
 	}
 	if from <= 0 || len(text) <= most {
-		return clip(strings.TrimSpace(text), most)
+		return chat.Shorten(strings.TrimSpace(text), most)
 	}
 	for ; !utf8.RuneStart(text[from]); from++ {
 	}
-	return "…" + clip(strings.TrimSpace(text[from:]), most)
+	return "…" + chat.Shorten(strings.TrimSpace(text[from:]), most)
 }

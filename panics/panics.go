@@ -1,5 +1,5 @@
-// Package panics makes a panic an error of the work that it broke off, so that
-// one message, job or call does not end the process (P8).
+// Package panics turns a panic into an error of the work that it interrupted, so
+// that one message, job or call cannot end the process (P8).
 package panics
 
 import (
@@ -11,14 +11,15 @@ import (
 
 // An Error is a panic that Try caught.
 type Error struct {
-	Value any // what panic was called with
+	Value any // the argument of panic
 	Stack []byte
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// Try calls f and returns its error, or an *Error if it panics. An *Error that f
-// panics with is returned as it is: the panic was caught in another goroutine.
+// Try calls f and returns its error, or an *Error if f panics. If f panics with an
+// *Error, that is returned as it is: the original panic was caught in another
+// goroutine.
 func Try(f func() error) (err error) {
 	defer func() {
 		switch value := recover().(type) {
@@ -32,8 +33,8 @@ func Try(f func() error) (err error) {
 	return f()
 }
 
-// Stack says, for the log, where the panic in err came from. If there is none in
-// it, the attribute is empty, and handlers leave it out.
+// Stack returns the stack of the panic in err, for the log. If there is none, the
+// attribute is empty, and handlers omit it.
 func Stack(err error) slog.Attr {
 	if caught, ok := errors.AsType[*Error](err); ok {
 		return slog.String("stack", string(caught.Stack))

@@ -19,7 +19,7 @@ func NewLog(w io.Writer, level slog.Leveler, r *Redactor, recent *Recent) *slog.
 	))
 }
 
-// dropTime leaves out the time of a log line: a Line has it.
+// dropTime removes the time of a log line, because a Line has it.
 func dropTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.Attr{}

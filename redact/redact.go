@@ -1,5 +1,5 @@
-// Package redact takes secrets out of what people read: logs, and errors that are
-// shown to a person (R-S26).
+// Package redact removes secrets from texts that people read: logs, and error
+// messages (R-S26).
 package redact
 
 import (
@@ -20,19 +20,19 @@ import (
 
 const (
 	hidden    = "[secret]"
-	minSecret = 6 // bytes: shorter ones would blot out ordinary words
+	minSecret = 6 // bytes: a shorter one would redact ordinary words
 )
 
-// A Redactor knows secrets, also as they look in a URL, in JSON, in Go quotes and
-// in base64. The user and password of an address are always secret. The zero
-// value knows no others. All methods may be called concurrently.
+// A Redactor knows secrets, and the forms that they have in URLs, JSON, Go strings
+// and base64. User names and passwords in addresses are always redacted. The zero
+// value knows no other secrets. All methods may be called concurrently.
 type Redactor struct {
 	mu    sync.Mutex
 	forms map[string]struct{}
 	swap  atomic.Pointer[strings.Replacer]
 }
 
-// Add adds secrets. What is shorter than 6 characters is not taken for one.
+// Add adds secrets. Anything shorter than 6 bytes is ignored.
 func (r *Redactor) Add(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,9 +62,8 @@ func (r *Redactor) String(s string) string {
 	return chat.HideLogins(s)
 }
 
-// Writer returns a writer that passes on to w what it is given, without
-// secrets. A secret must not be spread over two writes: a slog handler writes
-// each record at once.
+// Writer returns a writer that passes its input on to w without secrets. A secret
+// must not be split between two writes: a slog handler writes each record in one.
 func (r *Redactor) Writer(w io.Writer) io.Writer { return writer{r, w} }
 
 type writer struct {
@@ -107,9 +106,9 @@ func inJSON(s string) string {
 	return string(b[1 : len(b)-1])
 }
 
-// base64Of returns what is the same in the base64 of every text that holds s,
-// for each of the three places where s can begin in a group of three bytes, as
-// in the user:password of basic authentication.
+// base64Of returns the part that the base64 encodings of all texts with s have in
+// common, for each of the three positions that s can have in a group of three
+// bytes. An example is the user:password of basic authentication.
 func base64Of(enc *base64.Encoding, s string) (forms []string) {
 	for before := range 3 {
 		text := strings.Repeat("x", before) + s

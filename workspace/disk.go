@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// A disk creates files and folders so that they survive a power cut.
+// A disk creates files and folders that survive a power cut.
 type disk struct {
 	root   *os.Root
-	synced func(folder string) // told by tests which folders were synced; may be nil
+	synced func(folder string) // in tests: called with each folder that was synced; may be nil
 }
 
 // create writes a new file and syncs it.
@@ -30,7 +30,7 @@ func (d disk) create(name string, mode fs.FileMode, r io.Reader, most int64) (in
 	return n, errors.Join(err, f.Close())
 }
 
-// makeFolder makes a folder and those it is in, so that they survive a power cut.
+// makeFolder creates a folder and its parents, so that they survive a power cut.
 func (d disk) makeFolder(dir string) error {
 	if _, err := d.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -45,7 +45,7 @@ func (d disk) makeFolder(dir string) error {
 	return d.sync(parent)
 }
 
-// sync makes the names in a folder last.
+// sync makes the names in a folder survive a power cut.
 func (d disk) sync(dir string) error {
 	if d.synced != nil {
 		d.synced(dir)

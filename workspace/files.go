@@ -24,19 +24,19 @@ const (
 	dirMode  fs.FileMode = 0o700
 )
 
-// private returns the rights in mode that remain when only the owner has any.
+// private returns the permissions in mode for the file's owner only.
 func private(mode fs.FileMode) fs.FileMode { return mode.Perm() & 0o700 }
 
-// Open opens a plain file for reading. It refuses what is outside, protected,
-// bigger than MaxOpen, or no plain file: devices, pipes and sockets can hang
-// their reader or never end.
+// Open opens a regular file for reading. It refuses files that are outside,
+// protected, or bigger than MaxOpen, and anything but regular files: devices,
+// pipes and sockets can block their reader or never end.
 func (w *Workspace) Open(p Path) (*os.File, error) { return w.open(p, os.O_RDONLY, MaxOpen) }
 
-// OpenBig is Open for a file of whatever size.
+// OpenBig is Open for a file of any size.
 func (w *Workspace) OpenBig(p Path) (*os.File, error) { return w.open(p, os.O_RDONLY, math.MaxInt64) }
 
-// OpenLog opens a plain file, of whatever size, for reading, and for writing
-// at its end. It refuses what Open does.
+// OpenLog opens a regular file of any size for reading and appending. It refuses
+// what Open refuses.
 func (w *Workspace) OpenLog(p Path) (*os.File, error) {
 	return w.open(p, os.O_RDWR|os.O_APPEND, math.MaxInt64)
 }
@@ -63,7 +63,7 @@ func (w *Workspace) open(p Path, flag int, most int64) (*os.File, error) {
 	return f, nil
 }
 
-// plain says what is wrong with a file: nothing, ErrNotFile or ErrProtected.
+// plain returns ErrNotFile or ErrProtected if the file must not be opened.
 func (w *Workspace) plain(info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():
@@ -83,7 +83,7 @@ func (w *Workspace) Stat(p Path) (fs.FileInfo, error) {
 	return info, err
 }
 
-// IsBeside reports whether one of the folders that p is in has a file or folder
+// IsBeside reports whether one of the folders above p contains a file or folder
 // called name.
 func (w *Workspace) IsBeside(p Path, name string) bool {
 	for dir := p; dir.name != "."; {
@@ -96,13 +96,13 @@ func (w *Workspace) IsBeside(p Path, name string) bool {
 	return false
 }
 
-// ReadDir returns what is in a folder, sorted.
+// ReadDir returns the entries of a folder, sorted.
 func (w *Workspace) ReadDir(p Path) ([]fs.DirEntry, error) {
 	return fs.ReadDir(w.root.FS(), p.name)
 }
 
-// ReadFile returns the contents of a plain file. It fails as Open does, and
-// with ErrTooBig above MaxRead.
+// ReadFile returns the content of a regular file. It fails like Open, and with
+// ErrTooBig above MaxRead.
 func (w *Workspace) ReadFile(p Path) ([]byte, error) {
 	f, err := w.open(p, os.O_RDONLY, MaxRead)
 	if err != nil {
@@ -119,17 +119,17 @@ func (w *Workspace) ReadFile(p Path) ([]byte, error) {
 	return data, nil
 }
 
-// WriteFile makes data the contents of a file, and the folders it is in.
-// Whatever happens, the file holds either what it held before or all of data,
-// and once WriteFile returned nil it survives a power cut. Nobody but the user
-// who runs Parley may read it.
+// WriteFile replaces the content of a file, and creates missing folders. Whatever
+// happens, the file has either its old content or all of data. After WriteFile has
+// returned nil, the file survives a power cut. Only the user who runs Parley may
+// read it.
 func (w *Workspace) WriteFile(p Path, data []byte) error {
 	_, err := w.Save(p, bytes.NewReader(data), int64(len(data)))
 	return err
 }
 
-// Save is WriteFile of all that r yields, which is never held in memory. It
-// returns how many bytes that is, and ErrTooBig for more than most.
+// Save is WriteFile for all that r yields, which is never held in memory. It
+// returns the number of bytes, and ErrTooBig if there are more than most.
 func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
 	n, err := w.replace(p.name, r, most)
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
 	return n, nil
 }
 
-// MkdirAll makes a folder and those it is in. They survive a power cut.
+// MkdirAll creates a folder and its parents. They survive a power cut.
 func (w *Workspace) MkdirAll(p Path) error {
 	if info, err := w.root.Stat(p.name); err == nil && !info.IsDir() {
 		return w.at.explain(p.name, syscall.ENOTDIR)
@@ -146,8 +146,8 @@ func (w *Workspace) MkdirAll(p Path) error {
 	return w.disk.makeFolder(p.name)
 }
 
-// Remove removes a file or an empty folder, and what is known of its origin and
-// of whom it counts for.
+// Remove removes a file or an empty folder, with the records of its origin and its
+// charge.
 func (w *Workspace) Remove(p Path) error {
 	err := w.root.Remove(p.name)
 	if err == nil {
@@ -159,11 +159,11 @@ func (w *Workspace) Remove(p Path) error {
 	return err
 }
 
-// RemoveAll removes a folder and all that is in it.
+// RemoveAll removes a folder with everything in it.
 func (w *Workspace) RemoveAll(p Path) error { return w.root.RemoveAll(p.name) }
 
-// Rename makes to the name of the file from. Once it returned nil the file
-// keeps that name over a power cut; until then it has one of the two.
+// Rename renames the file from to to. After it has returned nil, the new name
+// survives a power cut; until then the file has one of the two names.
 func (w *Workspace) Rename(from, to Path) error {
 	if err := w.root.Rename(from.name, to.name); err != nil {
 		return err
@@ -175,8 +175,8 @@ func (w *Workspace) Rename(from, to Path) error {
 	return w.disk.sync(before)
 }
 
-// Copy makes a file to that holds what from does, and what a later WriteFile
-// of from does not change. Once it returned nil it survives a power cut.
+// Copy makes to a copy of from, which later writes to from do not change. After it
+// has returned nil, the copy survives a power cut.
 func (w *Workspace) Copy(from, to Path) error {
 	if w.root.Link(from.name, to.name) == nil { // files are replaced, not overwritten
 		return w.disk.sync(filepath.Dir(to.name))
@@ -196,8 +196,8 @@ func (w *Workspace) Copy(from, to Path) error {
 	return err
 }
 
-// Lock calls do while nobody else holds the Lock of the same folder, in
-// whatever process.
+// Lock calls do while it holds the lock of the folder, in this and all other
+// processes.
 func (w *Workspace) Lock(folder Path, do func() error) error {
 	d, err := w.root.Open(folder.name)
 	if err != nil {
@@ -213,7 +213,7 @@ func (w *Workspace) Lock(folder Path, do func() error) error {
 	return do()
 }
 
-// replace makes what r yields the contents of a file, or leaves it as it is.
+// replace replaces the content of a file by what r yields, or leaves it as it is.
 func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error) {
 	mode := fileMode
 	switch info, err := w.root.Stat(name); {

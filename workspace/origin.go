@@ -12,17 +12,18 @@ import (
 	"strings"
 )
 
-// originsDir holds a record for each file that has an origin: one for all whose
-// names differ in case only, because some disks take these for one.
+// originsDir has a record for each file with an origin. Files whose names differ
+// only in case share a record, because some file systems treat them as one.
 const originsDir = ".parley/origins/"
 
-// record returns the name of the record of p.
+// record returns the name of the record for p.
 func record(p Path) string {
 	return originsDir + fmt.Sprintf("%x", sha256.Sum256([]byte(strings.ToLower(p.name))))
 }
 
-// Origin returns who wrote what a file holds, as SetOrigin was told, and false
-// if it has no origin. A record that cannot be read counts as one of nobody.
+// Origin returns the author of a file's content, as SetOrigin recorded it, and
+// false if the file has no origin. An unreadable record counts as an untrusted
+// author.
 func (w *Workspace) Origin(p Path) (author string, found bool) {
 	name := record(p)
 	if _, err := os.Lstat(filepath.Join(w.at.realDir, name)); errors.Is(err,
@@ -40,14 +41,14 @@ func (w *Workspace) Origin(p Path) (author string, found bool) {
 	return "", true // of a file whose name differs in case, and which may be the same
 }
 
-// SetOrigin notes who wrote what a file holds, or is about to hold: "" is
-// somebody whom nobody trusts. The note survives a power cut, and it stays
-// until ClearOrigin or Remove, whatever is written into the file meanwhile.
+// SetOrigin records the author of a file's content, before or after it is written:
+// "" is an untrusted author. The record survives a power cut, and stays until
+// ClearOrigin or Remove, whatever is written to the file in between.
 func (w *Workspace) SetOrigin(p Path, author string) error {
 	return w.changeOrigin(p, func(authors map[string]string) { authors[p.name] = author })
 }
 
-// ClearOrigin notes that nothing of what a file had its origin for is left.
+// ClearOrigin records that nothing is left of the content that had the origin.
 func (w *Workspace) ClearOrigin(p Path) error {
 	return w.changeOrigin(p, func(authors map[string]string) { delete(authors, p.name) })
 }

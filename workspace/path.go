@@ -10,25 +10,25 @@ import (
 	"syscall"
 )
 
-// A Path names one file or folder of a workspace, which need not exist. Only a
-// Workspace makes Paths, and files are reached by nothing else: what was
-// checked is what is opened (R-S18). Two Paths are of the same file if they are
-// equal. The zero Path names nothing.
+// A Path names a file or folder of a workspace, which need not exist. Only a
+// Workspace makes Paths, and files are only opened by Paths, so that the file that
+// was checked is the one that is opened (R-S18). Two Paths are equal if they name
+// the same file. The zero Path names nothing.
 type Path struct{ name string }
 
 // String returns the canonical name: relative to the workspace, with slashes,
-// without symbolic links; "." is the workspace itself. It is for records, for
-// messages and for comparing. Named makes a Path of it again. It is no text for
-// Resolve: a file may be called "~".
+// without symbolic links; "." is the workspace itself. It is for records, messages
+// and comparisons, and Named turns it back into a Path. It must not be passed to
+// Resolve, because a file may be called "~".
 func (p Path) String() string { return p.name }
 
-// Base returns the last part of the name.
+// Base returns the last element of the name.
 func (p Path) Base() string { return filepath.Base(p.name) }
 
 // Dir returns the folder that p is in.
 func (p Path) Dir() Path { return Path{filepath.Dir(p.name)} }
 
-// An OutsideError refuses a path that leads out of the workspace (D-049).
+// An OutsideError is returned for a path that leads out of the workspace (D-049).
 type OutsideError struct{ Path, Dir string }
 
 func (e *OutsideError) Error() string {
@@ -37,11 +37,11 @@ func (e *OutsideError) Error() string {
 
 const maxPath = 4096 // bytes
 
-// Resolve returns the Path that a model or a person means by text: a path
-// relative to the workspace, one that begins with "~" for it, or an absolute
-// one within it. It is judged by its letters first ("a/../b" is "b"), then its
-// symbolic links are resolved. The error is an OutsideError, or that of a path
-// that no file can have. Nothing else gives "~" a meaning.
+// Resolve returns the Path that a model or a person refers to by text: a path
+// relative to the workspace, one that begins with "~" for the workspace, or an
+// absolute path in it. First ".." is resolved lexically ("a/../b" is "b"), then
+// symbolic links are. The error is an OutsideError, or says that no file can have
+// this name. Nothing else gives "~" a meaning.
 func (w *Workspace) Resolve(text string) (Path, error) {
 	if len(text) > maxPath { // no system has a file of that name, and it takes long to find out
 		return Path{}, w.at.explain(text, syscall.ENAMETOOLONG)
@@ -56,9 +56,9 @@ func (w *Workspace) Resolve(text string) (Path, error) {
 // ErrNotCanonical is returned by Named.
 var ErrNotCanonical = errors.New("not a canonical name")
 
-// Named returns the Path with that canonical name, which a record holds. The
-// error is ErrNotCanonical if Path.String never returned it, or if a symbolic
-// link has since taken the place of one of its folders or of the file.
+// Named returns the Path with a canonical name from a record. The error is
+// ErrNotCanonical if Path.String never returned it, or if a symbolic link has
+// since replaced the file or one of its folders.
 func (w *Workspace) Named(name string) (Path, error) {
 	p, err := w.at.follow(name)
 	if err == nil && p.name != name {
@@ -70,14 +70,14 @@ func (w *Workspace) Named(name string) (Path, error) {
 	return p, nil
 }
 
-// A location is where a workspace is.
+// A location says where a workspace is.
 type location struct {
 	dir     string // absolute, as it was given
 	realDir string // dir without symbolic links
 }
 
-// follow returns the Path of the file that is called name, or that the
-// symbolic link of that name leads to.
+// follow returns the Path of the file called name or, if that is a symbolic link,
+// of its target.
 func (l location) follow(name string) (Path, error) {
 	if len(name) > maxPath || !fs.ValidPath(name) {
 		return Path{}, fmt.Errorf("%.100q: %w", name, ErrNotCanonical)
@@ -85,7 +85,8 @@ func (l location) follow(name string) (Path, error) {
 	return l.real(name, name)
 }
 
-// real returns the Path of name, which is local. text is what it was called.
+// real returns the Path of name, which is local. text is what the caller called
+// it.
 func (l location) real(text, name string) (Path, error) {
 	real, err := evalSymlinks(filepath.Join(l.realDir, name))
 	if err != nil {
@@ -95,7 +96,7 @@ func (l location) real(text, name string) (Path, error) {
 	return Path{name}, err
 }
 
-// local returns path relative to the workspace, judged by its letters alone.
+// local returns path relative to the workspace, without looking at the disk.
 func (l location) local(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
 		return l.inside(path, l.dir, filepath.Join(l.dir, rest))
@@ -109,7 +110,7 @@ func (l location) local(path string) (string, error) {
 	return l.inside(path, l.realDir, path)
 }
 
-// inside returns abs relative to dir. path is what it was called.
+// inside returns abs relative to dir. path is what the caller called it.
 func (l location) inside(path, dir, abs string) (string, error) {
 	name, err := filepath.Rel(dir, abs)
 	if err != nil || !filepath.IsLocal(name) {
@@ -118,7 +119,7 @@ func (l location) inside(path, dir, abs string) (string, error) {
 	return name, nil
 }
 
-// explain adds the path, as the caller wrote it or as it is called.
+// explain adds to err the path, as the caller wrote it.
 func (l location) explain(path string, err error) error {
 	if strings.Contains(err.Error(), "path escapes from parent") { // the os package has no name for it
 		return &OutsideError{Path: path, Dir: l.dir}
@@ -140,17 +141,17 @@ func evalSymlinks(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
-// Walk calls visit for dir and for all that is below it, as fs.WalkDir does.
-// Symbolic links are visited and not followed.
+// Walk calls visit for dir and everything below it, like fs.WalkDir. Symbolic
+// links are visited, but not followed.
 func (w *Workspace) Walk(dir Path, visit func(p Path, d fs.DirEntry, err error) error) error {
 	return fs.WalkDir(w.root.FS(), dir.name, func(name string, d fs.DirEntry, err error) error {
 		return visit(Path{name}, d, err)
 	})
 }
 
-// Names reaches the files of a workspace by names that the code itself gives
-// them, such as "MEMORY.md". A name is taken letter by letter, whatever it
-// begins with; symbolic links that a person made are followed.
+// Names gives access to the files of a workspace by names that the code itself
+// chooses, such as "MEMORY.md". A name is taken literally, and symbolic links that
+// a person made are followed.
 type Names struct{ w *Workspace }
 
 // Names returns the files of w by name.
@@ -177,8 +178,8 @@ func (n Names) ReadDir(name string) ([]fs.DirEntry, error) { return followed(n.w
 // OpenLog is Workspace.OpenLog.
 func (n Names) OpenLog(name string) (*os.File, error) { return followed(n.w, name, n.w.OpenLog) }
 
-// followed calls do with the file that is called name, or that the symbolic link
-// of that name leads to.
+// followed calls do with the file called name or, if that is a symbolic link, with
+// its target.
 func followed[T any](w *Workspace, name string, do func(Path) (T, error)) (T, error) {
 	p, err := w.at.follow(name)
 	if err != nil {
@@ -188,8 +189,8 @@ func followed[T any](w *Workspace, name string, do func(Path) (T, error)) (T, er
 	return do(p)
 }
 
-// OpenNamed opens the plain file with that canonical name for reading, as Open
-// does after Named: what a record names, such as a file of a reply.
+// OpenNamed opens a regular file by its canonical name for reading, like Named and
+// Open. The name comes from a record, such as a file of a reply.
 func (w *Workspace) OpenNamed(name string) (*os.File, error) {
 	p, err := w.Named(name)
 	if err != nil {

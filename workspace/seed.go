@@ -8,12 +8,14 @@ import (
 
 // first holds the files and folders that a new workspace begins with.
 //
+// first has the files and folders of a new workspace.
+//
 //go:embed first
 var first embed.FS
 
-// Seed writes those of the first files and folders that are not there, and
-// returns their names. It never changes a file that is, nor what is in a
-// folder that is: whoever deletes a page of one is rid of it.
+// Seed writes the initial files and folders that do not exist yet, and returns
+// their names. It never changes an existing file, nor the content of an existing
+// folder: a page that somebody deleted from it stays deleted.
 func (w *Workspace) Seed() ([]string, error) {
 	files, err := fs.Sub(first, "first")
 	if err != nil {
@@ -36,7 +38,7 @@ func (w *Workspace) Seed() ([]string, error) {
 	return written, nil
 }
 
-// seed writes the file called name, or all that is in the folder of that name.
+// seed writes the file called name, or everything in the folder with that name.
 func seed(to Names, files fs.FS, name string) error {
 	return fs.WalkDir(files, name, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

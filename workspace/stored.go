@@ -11,45 +11,46 @@ import (
 	"sync"
 )
 
-// chargesDir holds a record for each file and folder that counts for somebody.
+// chargesDir has a record for each file and folder that counts towards a person's
+// limit.
 const chargesDir = ".parley/stored/"
 
-// diskBlock is the unit, in bytes, in which files count: an empty one takes
-// room on the disk, too.
+// diskBlock is the unit in which files count, in bytes, because even an empty file
+// takes space on the disk.
 const diskBlock = 4096
 
-// DiskBytes returns how many bytes a file of that size counts for.
+// DiskBytes returns how many bytes a file of this size counts as.
 func DiskBytes(size int64) int64 {
 	return max(1, (size+diskBlock-1)/diskBlock) * diskBlock
 }
 
-// A charge is the record of a file: whom it counts for.
+// A charge records whose limit a file counts towards.
 type charge struct {
 	Name   string `json:"name"`
 	Person string `json:"person"`
 }
 
-// charges are all charges of a workspace. They are read once.
+// charges has all charges of a workspace. They are read once.
 type charges struct {
 	files   Names
 	root    *os.Root
 	mu      sync.Mutex
 	persons map[string]string // by name of the file; nil: not read yet
-	atMost  map[string]int64  // by person: bytes that the person has, or more, if they were summed up
+	atMost  map[string]int64  // by person: an upper bound of the bytes they have stored, once these were summed up
 }
 
 func chargeRecord(name string) string {
 	return chargesDir + fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
 }
 
-// Charge makes a file or folder, which need not exist yet, count for a person;
-// "" is nobody. The note survives a power cut, and it stays until the file is
-// removed.
+// Charge makes a file or folder, which need not exist yet, count towards a
+// person's limit; "" is nobody's. The record survives a power cut, and stays until
+// the file is removed.
 func (w *Workspace) Charge(p Path, person string) error {
 	return w.charges.set(p.name, person)
 }
 
-// set makes the file called name count for person.
+// set makes the file called name count towards a person's limit.
 func (c *charges) set(name, person string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +74,7 @@ func (c *charges) set(name, person string) error {
 	return nil
 }
 
-// ChargedTo returns the person whom a file counts for, "" if it is nobody.
+// ChargedTo returns the person whose limit a file counts towards, or "".
 func (w *Workspace) ChargedTo(p Path) (string, error) {
 	c := &w.charges
 	c.mu.Lock()
@@ -82,7 +83,7 @@ func (w *Workspace) ChargedTo(p Path) (string, error) {
 	return c.persons[p.name], err
 }
 
-// drop makes a file count for nobody. c.mu is held.
+// drop makes a file count towards nobody's limit. The caller holds c.mu.
 func (c *charges) drop(name string) error {
 	if _, found := c.persons[name]; !found {
 		return nil
@@ -94,7 +95,8 @@ func (c *charges) drop(name string) error {
 	return nil
 }
 
-// read reads all records, once. A damaged record counts for nobody. c.mu is held.
+// read reads all records, once. A damaged record is ignored. The caller holds
+// c.mu.
 func (c *charges) read() error {
 	if c.persons != nil {
 		return nil
@@ -121,21 +123,21 @@ func (c *charges) read() error {
 
 // Reserve counts bytes that are about to be written for a person, unless the
 // person would then have more than most stored: in files charged to them, and in
-// all that is in their folder. It returns how much they have and whether the bytes
-// may be written. What makes files no larger always may.
+// their folder. It returns how much they have stored, and whether the bytes may be
+// written. A write that does not make files larger is always allowed.
 func (w *Workspace) Reserve(person, folder string, bytes, most int64) (used int64, ok bool, err error) {
 	return w.charges.count(person, folder, bytes, bytes, most)
 }
 
-// Count counts bytes that were just written into the folder of a person, as
-// Reserve does, and reports whether they may stay.
+// Count is like Reserve for bytes that have already been written to a person's
+// folder, and reports whether they may stay.
 func (w *Workspace) Count(person, folder string, bytes, most int64) (used int64, ok bool, err error) {
 	return w.charges.count(person, folder, bytes, 0, most)
 }
 
-// count adds bytes, of which missing are not on the disk yet. What a person has is
-// summed up only when it may be too much: until then it is enough to know that
-// it is not more than atMost.
+// count adds bytes, of which missing are not on the disk yet. It only sums up what
+// a person has stored if that may be too much: until then, the upper bound atMost
+// is enough.
 func (c *charges) count(person, folder string, bytes, missing, most int64) (used int64, ok bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +163,8 @@ func (c *charges) count(person, folder string, bytes, missing, most int64) (used
 	return used, ok, nil
 }
 
-// sum returns how many bytes a person has stored. Records of files that are gone
-// are removed.
+// sum returns how many bytes a person has stored. It removes the records of files
+// that no longer exist.
 func (c *charges) sum(person, folder string) (bytes int64, err error) {
 	for name, who := range c.persons {
 		if who != person || strings.HasPrefix(name, folder+"/") {

@@ -18,19 +18,18 @@ import (
 	"syscall"
 )
 
-// A Workspace is one folder, open for as long as the Workspace is. It is safe
-// for use by several goroutines.
+// A Workspace is one open folder. It is safe for concurrent use.
 type Workspace struct {
 	root      *os.Root
 	at        location
 	disk      disk
 	protected protection
-	origins   sync.Mutex // held while a record of an origin changes
+	origins   sync.Mutex // held while the record of an origin changes
 	charges   charges
 }
 
-// Open opens the folder dir, which it makes, readable for the owner alone,
-// when it is not there.
+// Open opens the folder dir. If it does not exist, Open creates it, readable only
+// for its owner.
 func Open(dir string) (*Workspace, error) {
 	w, err := open(dir)
 	if err != nil {
@@ -66,7 +65,7 @@ func open(dir string) (*Workspace, error) {
 	return w, nil
 }
 
-// makeLasting makes a folder and those it is in, so that they survive a power cut.
+// makeLasting creates a folder and its parents, so that they survive a power cut.
 func makeLasting(dir string) error {
 	var changed []string // the folders in which one is made
 	for missing := dir; ; missing = filepath.Dir(missing) {
@@ -90,9 +89,9 @@ func makeLasting(dir string) error {
 	return nil
 }
 
-// Claim makes the folder this process's until the file it returns is closed, for
-// those that ask: nobody else is kept out. The error is ErrInUse if another
-// process has done so, and others where the disk knows no locks.
+// Claim marks the folder as used by this process until the returned file is
+// closed. It only affects other calls of Claim. The error is ErrInUse if another
+// process has claimed the folder; file systems without locks return other errors.
 func (w *Workspace) Claim() (*os.File, error) {
 	f, err := w.root.Open(".")
 	if err != nil {
@@ -115,9 +114,9 @@ func (w *Workspace) Close() error { return w.root.Close() }
 func (w *Workspace) Dir() string { return w.at.dir }
 
 // Protect names files and folders outside that must not be reached from the
-// workspace even by a hard link: the data folder, the config. All that is below
-// a folder is protected with it, but for the workspace. They need not exist yet.
-// Call it before the workspace is in use.
+// workspace, not even by a hard link: the data folder, the config. Everything
+// below a protected folder is protected, except for the workspace. They need not
+// exist yet. Protect must be called before the workspace is used.
 func (w *Workspace) Protect(paths ...string) error {
 	for _, path := range paths {
 		real, err := filepath.Abs(path)
@@ -135,14 +134,15 @@ func (w *Workspace) Protect(paths ...string) error {
 	return nil
 }
 
-// protection knows the files and folders that no file of the workspace may be.
+// A protection knows the files and folders that must not be reached from the
+// workspace.
 type protection struct {
 	workspace string   // its folder, without symbolic links
 	paths     []string // without symbolic links
 }
 
-// covers reports whether info is that of a protected file. As these lie outside,
-// it can only be one by a hard link.
+// covers reports whether info describes a protected file. Since these are outside
+// the workspace, that is only possible by a hard link.
 func (p protection) covers(info fs.FileInfo) bool {
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Nlink < 2 {
 		return false
@@ -150,7 +150,7 @@ func (p protection) covers(info fs.FileInfo) bool {
 	return slices.ContainsFunc(p.paths, func(path string) bool { return p.holds(path, info) })
 }
 
-// holds reports whether info is that of path, or of a file below it.
+// holds reports whether info describes path, or a file below it.
 func (p protection) holds(path string, info fs.FileInfo) (found bool) {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		switch {

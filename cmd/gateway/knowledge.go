@@ -53,7 +53,7 @@ func (g *gateway) openKnowledge() {
 	names := g.files.Names()
 	history := memory.NewHistory(g.files, g.Log)
 	versions := memory.NewVersions(names, g.store, g.Log)
-	kept := keptFiles{memory.Keep(names), names}
+	kept := keptFiles{memory.Cached(names), names}
 	hasProgram := func(name string) bool {
 		_, err := exec.LookPath(name)
 		return err == nil

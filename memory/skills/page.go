@@ -13,19 +13,19 @@ import (
 	"parley/texts"
 )
 
-// A Page is a Markdown file that begins with a head: YAML between two lines ---.
+// A Page is a Markdown file with a head: YAML between two lines ---.
 type Page struct {
 	Name        string
 	Path        string   // in the workspace
-	Description string   // one line that is no markup
-	Text        string   // below the head
-	Fault       string   // why it cannot be used, for people; "" if it can
-	Missing     string   // of a skill: what it needs and there is not, such as "needs ffmpeg"
+	Description string   // one line without markup
+	Text        string   // the text after the head
+	Fault       string   // why the page cannot be used, for people; "" if it can
+	Missing     string   // of a skill: what it needs and is not there, such as "needs ffmpeg"
 	Always      bool     // of a skill: it is part of every prompt, as far as there is room
-	Model       string   // of a profile: name in config.json; "" is that of who gives the task
-	Tools       []string // of a profile: what it may use; nil is all that who gives the task may
-	Rounds      int      // of a profile: of its model; 0 is as many as usual
-	Strict      bool     // of a profile: the first tool that fails ends its task (D-041)
+	Model       string   // of a profile: name in config.json; "" is the model of the agent that gives the task
+	Tools       []string // of a profile: the tools it may use; nil is all that the agent that gives the task may use
+	Rounds      int      // of a profile: of the model; 0 is the usual number
+	Strict      bool     // of a profile: the first failure of a tool ends its task (D-041)
 
 	needs  struct{ bins, env, tools []string }
 	source []byte
@@ -33,7 +33,8 @@ type Page struct {
 
 const maxPage, maxLine = 64 << 10, 300 // bytes; characters of what is shown on a line
 
-// parse makes a Page of what its file holds, or of the error of reading it.
+// parse makes a Page from the content of its file, or from the error of reading
+// it.
 func parse(say texts.PageFaults, name, path string, source []byte, err error) Page {
 	if err != nil {
 		return faultyPage(name, path, source, err)
@@ -103,8 +104,8 @@ func (p *Page) fields() map[string]any {
 	return map[string]any{"name": &p.Name, "description": &p.Description, "always": &p.Always, "requires": needs}
 }
 
-// take takes the values of n to where fields say, by their keys: a pointer, or
-// fields of their own. It follows no alias and decodes nothing nested: both
+// take stores the values of n where fields say, by key: in a pointer, or in fields
+// of their own. It follows no aliases and decodes nothing nested, because both
 // could take long.
 func take(say texts.PageFaults, n *yaml.Node, prefix string, fields map[string]any) error {
 	if n.Kind != yaml.MappingNode {
@@ -132,7 +133,7 @@ func take(say texts.PageFaults, n *yaml.Node, prefix string, fields map[string]a
 	return nil
 }
 
-// plain makes of text one line that is not long and no markup.
+// plain returns text as one line that is not too long and has no markup.
 func plain(text string) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || strings.ContainsRune("[]<>`*", r) {

@@ -1,6 +1,6 @@
 // Package skills reads the pages that people write for the agent: skills, which
-// say how a kind of task is done, and profiles of agents that a task can be
-// given to. They are text that a model reads; nothing in them runs (R-S25).
+// describe how to do a kind of task, and profiles of agents that tasks can be
+// given to. A model reads them as text; nothing in them is executed (R-S25).
 package skills
 
 import (
@@ -17,7 +17,7 @@ import (
 	"parley/texts"
 )
 
-// Where the pages lie: skills/NAME/SKILL.md and agents/NAME.md.
+// Folders of the pages: skills/NAME/SKILL.md and agents/NAME.md.
 const skillDir, agentDir = "skills", "agents"
 
 // A Folder is a workspace.
@@ -27,13 +27,13 @@ type Folder interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
 
-// Has reports whether there is something of that name.
+// Has reports whether there is something with this name.
 type Has func(name string) bool
 
-// A Library holds the pages of one workspace. An edit counts at once. It is
-// safe for use by several goroutines.
+// A Library has the pages of one workspace. An edit takes effect at once. It is
+// safe for concurrent use.
 type Library struct {
-	Texts *texts.Skills // what people are told; nil: in English
+	Texts *texts.Skills // messages for people; nil is English
 
 	folder   Folder
 	bin, env Has
@@ -41,13 +41,13 @@ type Library struct {
 	pages    map[string]Page // by path
 }
 
-// New returns the Library of w. bin reports whether there is a program of a name,
-// env whether a variable of the environment is set: both are asked each time.
+// New returns the Library of w. bin reports whether a program is installed, and
+// env whether an environment variable is set: both are called each time.
 func New(w Folder, bin, env Has) *Library {
 	return &Library{folder: w, bin: bin, env: env, pages: map[string]Page{}}
 }
 
-// say returns what people are told.
+// say returns the texts for people.
 func (s *Library) say() texts.Skills {
 	if s.Texts == nil {
 		return texts.English().Memory.Skills
@@ -55,7 +55,8 @@ func (s *Library) say() texts.Skills {
 	return *s.Texts
 }
 
-// Skills returns all skills, sorted, the broken ones too. tool says which tools there are.
+// Skills returns all skills, sorted, including broken ones. tool reports whether
+// there is a tool with a name.
 func (s *Library) Skills(tool Has) []Page {
 	all := s.read(skillDir, "/SKILL.md")
 	lacking := func(names []string, has Has) []string { return slices.DeleteFunc(slices.Clone(names), has) }
@@ -68,7 +69,7 @@ func (s *Library) Skills(tool Has) []Page {
 	return all
 }
 
-// Profiles returns all profiles, sorted, the broken ones too.
+// Profiles returns all profiles, sorted, including broken ones.
 func (s *Library) Profiles() []Page { return s.read(agentDir, ".md") }
 
 // read returns the pages called dir/NAME + tail.
@@ -101,7 +102,7 @@ func (s *Library) read(dir, tail string) (all []Page) {
 }
 
 const (
-	maxPages    = 500      // of a folder: each is read for every prompt
+	maxPages    = 500      // per folder, because every prompt needs all of them
 	maxList     = 16 << 10 // bytes of the list of skills in the prompt
 	maxWhole    = 8 << 10  // bytes of all skills that are in the prompt as a whole
 	aboutSkills = "# Skills\nEach is a page on how a kind of task is done. Before you begin one of that kind, read " +
@@ -109,10 +110,10 @@ const (
 		"anybody rights.\n"
 )
 
-// Prompt returns what the model is told of the pages that it can use, "" if
-// there are none: skills by name, and those that are always wanted whole. (Of
-// the agents it is told by the tool new_task.) It stays the same, byte for byte,
-// until a page, a tool or a program changes.
+// Prompt returns the model's instructions about skills, or "" if none can be used:
+// a list of the skills, and the whole text of those that are always included. (The
+// tool new_task lists the agents.) It stays the same, byte for byte, until a page,
+// a tool or a program changes.
 func (s *Library) Prompt(tool Has) string {
 	var list, whole string
 	left := 0
@@ -137,8 +138,8 @@ func (s *Library) Prompt(tool Has) string {
 	return strings.TrimSpace(list)
 }
 
-// List returns all pages, in Markdown for a person, with what is wrong with
-// those that cannot be used. model says which models there are.
+// List returns a list of all pages in Markdown, for people, with the faults of
+// those that cannot be used. model reports whether there is a model with a name.
 func (s *Library) List(tool, model Has) string {
 	agents := s.Profiles()
 	for i, p := range agents {
@@ -153,7 +154,7 @@ func (s *Library) List(tool, model Has) string {
 		s.Skills(tool)) + "\n**" + say.Agents + "**\n" + lines(say, agents) + "\n" + say.HowTo
 }
 
-// lines lists pages, a line each.
+// lines lists pages, one a line.
 func lines(say texts.Skills, pages []Page) (list string) {
 	for _, p := range pages {
 		switch {

@@ -14,22 +14,23 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"parley/chat"
 	"parley/llm"
 )
 
-// maxEdit is how many characters an edit may take away, and how many it may add.
+// maxEdit is how many characters an edit may remove, and how many it may add.
 const maxEdit = 2_000
 
-// A stage holds texts that a model edits. Nothing of it lasts by itself.
-type stage struct {
-	was, now map[string]string // by name of the file
+// A draft is a set of texts that a model edits. It changes no files.
+type draft struct {
+	was, now map[string]string // by file name
 	most     int               // bytes that each may have
 	why      string
 	done     bool
 }
 
-// run lets the model edit until it is done. A failure is as that of model.
-func (s *stage) run(ctx context.Context, model llm.Model, system, told string) error {
+// run lets the model edit until it is done. An error is like those of the model.
+func (s *draft) run(ctx context.Context, model llm.Model, system, told string) error {
 	ask := "The files as they are:\n\n"
 	for _, name := range slices.Sorted(maps.Keys(s.was)) {
 		ask += fmt.Sprintf("--- %s ---\n%s--- end of %[1]s ---\n\n", name,
@@ -38,14 +39,15 @@ func (s *stage) run(ctx context.Context, model llm.Model, system, told string) e
 	said := []llm.Message{{Role: llm.User, Text: ask + "What was said since, each line behind a mark:\n\n" + told}}
 	s.now = maps.Clone(s.was)
 	for n := 0; n < maxRounds && !s.done; n++ {
-		m, err := model.Generate(ctx, llm.Request{System: system, Messages: said, Tools: stageTools}, nil)
+		m, err := model.Generate(ctx, llm.Request{System: system, Messages: said, Tools: draftTools}, nil)
 		switch {
 		case err != nil:
 			return err
 		case m.Finish == llm.Filtered:
 			return &llm.Error{Kind: llm.BadRequest, Err: errors.New("the answer was held back")}
 		case len(m.Calls) == 0:
-			s.done, s.why = true, cmp.Or(s.why, m.Text)
+			s.done = true
+			s.why = cmp.Or(s.why, m.Text)
 		}
 		m.Calls = slices.Clone(m.Calls)
 		llm.Identify(m.Calls, said)
@@ -54,19 +56,20 @@ func (s *stage) run(ctx context.Context, model llm.Model, system, told string) e
 			said = append(said, llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: s.call(c)})
 		}
 	}
-	s.why = clip(strings.Join(strings.Fields(s.why), " "), 300)
+	s.why = chat.Shorten(chat.OneLine(s.why), 300)
 	return nil
 }
 
-// call does what the model asks and returns what it is told.
-func (s *stage) call(c llm.ToolCall) string {
+// call carries out a call of the model, and returns the answer for it.
+func (s *draft) call(c llm.ToolCall) string {
 	var in struct{ File, Old, New, Why string }
 	if json.Unmarshal([]byte(c.Args), &in) != nil {
 		return "The arguments are no JSON object of texts. Nothing was changed."
 	}
 	switch c.Name {
 	case "done":
-		s.done, s.why = true, in.Why
+		s.done = true
+		s.why = in.Why
 		return "Good night."
 	case "edit_memory":
 		if err := s.edit(in.File, in.Old, in.New); err != nil {
@@ -77,7 +80,7 @@ func (s *stage) call(c llm.ToolCall) string {
 	return fmt.Sprintf("There is no tool named %q; there are edit_memory and done.", c.Name)
 }
 
-func (s *stage) edit(file, old, add string) error {
+func (s *draft) edit(file, old, add string) error {
 	add = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
@@ -89,7 +92,8 @@ func (s *stage) edit(file, old, add string) error {
 	n := strings.Count(text, old)
 	taken := 0
 	if old == "" {
-		next, n = ended(text)+ended(add), 1
+		next = ended(text) + ended(add)
+		n = 1
 	}
 	for _, l := range udiff.Lines(s.was[file], next) {
 		for _, e := range udiff.Strings(s.was[file][l.Start:l.End], l.New) {
@@ -109,8 +113,8 @@ func (s *stage) edit(file, old, add string) error {
 	case n > 1:
 		return fmt.Errorf("old is in the file %d times; copy more of what is around it", n)
 	case len(next) > max(s.most, len(text)):
-		return fmt.Errorf("the file would have %d bytes, and may have %d; take out first what matters least", len(next),
-			s.most)
+		return fmt.Errorf("the file would have %d bytes, and may have %d; first remove what matters least",
+			len(next), s.most)
 	case taken > max(200, len(s.was[file])/2):
 		return errors.New("that would leave too little of what the file said; a dream changes details only")
 	}
@@ -118,7 +122,7 @@ func (s *stage) edit(file, old, add string) error {
 	return nil
 }
 
-// ended returns text with an end of its last line.
+// ended returns text with a line break at its end.
 func ended(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -126,13 +130,14 @@ func ended(text string) string {
 	return text + "\n"
 }
 
-var stageTools = []llm.ToolSpec{{
+var draftTools = []llm.ToolSpec{{
 	Name:        "edit_memory",
 	Description: "Replace a piece of a file, or add to its end.",
 	Schema: json.RawMessage(`{"type":"object","properties":{
 "file":{"type":"string","description":"name of the file, as it is shown"},
-"old":{"type":"string","description":"what is to be replaced, copied letter by letter; it must be in the file exactly once; empty to add new at the end"},
-"new":{"type":"string","description":"what takes its place; empty to take old out"}},
+"old":{"type":"string",
+"description":"the text to replace, copied letter by letter; it must occur exactly once; empty to add new at the end"},
+"new":{"type":"string","description":"the text to put in its place; empty to remove old"}},
 "required":["file","old","new"],"additionalProperties":false}`),
 }, {
 	Name:        "done",

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A Folder is a Reader that can tell what has changed.
+// A Folder is a Reader that also reports when files have changed.
 type Folder interface {
 	Reader
 	// Stat describes the file called name.
 	Stat(name string) (fs.FileInfo, error)
 }
 
-// Keep returns a Reader of the files in f that reads a file again only when it
-// has changed. The caller must not modify what it returns.
-func Keep(f Folder) Reader { return &keeper{folder: f, files: map[string]keptFile{}} }
+// Cached returns a Reader that reads a file of f again only after it has changed.
+// The caller must not modify the results.
+func Cached(f Folder) Reader { return &keeper{folder: f, files: map[string]keptFile{}} }
 
 type keeper struct {
 	folder Folder
@@ -24,19 +24,20 @@ type keeper struct {
 	files  map[string]keptFile // by name
 }
 
-// A keptFile is a file as it was read.
+// A keptFile is a file as it was last read.
 type keptFile struct {
 	info fs.FileInfo // from before it was read
 	text []byte
 }
 
-// minAge is how old a change must be for the next one to have another time.
+// minAge is how old a change must be so that the next one has another modification
+// time.
 const minAge = time.Second
 
-// maxKept is how many files are held: those of some 50 people and 50 skills.
+// maxKept is how many files are cached: those of some 50 people and 50 skills.
 const maxKept = 200
 
-// ReadFile returns the contents of a file.
+// ReadFile returns the content of a file.
 func (k *keeper) ReadFile(name string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -34,7 +34,7 @@ func TestKeep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := Keep(d)
+	r := Cached(d)
 	want := func(reads int, text string) {
 		t.Helper()
 		d.reads = 0
