@@ -201,7 +201,6 @@ var wideFolders = map[string]int{
 	"channels/markdown": 6,
 	"cmd/gateway":       41,
 	"store/bolt":        9,
-	"tools/agents":      2,
 }
 
 // TestColumns checks that lines fit on a screen beside another file.
@@ -331,7 +330,6 @@ var invertedFolders = map[string]int{
 	"store":              4,
 	"store/bolt":         12,
 	"tools":              19,
-	"tools/agents":       1,
 	"tools/data":         2,
 	"tools/files":        29,
 	"tools/message":      1,

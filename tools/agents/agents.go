@@ -1,4 +1,4 @@
-// Package agents is the tools by which the agent has subagents work for it.
+// Package agents is the tools by which an agent gives tasks to subagents.
 package agents
 
 import (
@@ -13,21 +13,23 @@ import (
 	"parley/tools"
 )
 
-// A Runner has subagents work. A call that is made again, as after a restart,
-// finds the subagents that it began before.
+// A Runner runs subagents. A call that is repeated, as after a restart, finds the
+// subagents that it began before.
 type Runner interface {
-	// Spawn begins c, or finds what was begun for the same c.Call. A
-	// *[tools.BusyError] says that too many are at work.
+	// Spawn begins c, or finds the subagent that was begun for the same c.Call. A
+	// *[tools.BusyError] says that as many are at work as may be.
 	Spawn(ctx context.Context, c tools.Subagent) (tools.Subagent, error)
 	// Await returns the subagent id once it has ended, or ctx's cause.
 	Await(ctx context.Context, id string) (tools.Subagent, error)
 }
 
-// A Profile is an agent with a name of its own.
+// A Profile is an agent with a name, instructions and tools of its own.
 type Profile struct {
-	Name, Description, Instruction string
+	Name        string
+	Description string
+	Instruction string
 
-	Model  string   // name in config.json; "" is that of its parent
+	Model  string   // name in config.json; "": that of its parent
 	Tools  []string // those that it has of its parent's; nil: all
 	Rounds int      // 0: as many as any turn
 	Strict bool     // the first tool that fails ends it (D-041)
@@ -37,12 +39,25 @@ type Profile struct {
 type Config struct {
 	Runner   Runner
 	Profiles func() []Profile       // the agents there are; nil: none
-	Texts    *texts.Subtask         // what people are told; nil: in English
-	Model    func(name string) bool // whether there is one of that name; nil: there is
+	Texts    *texts.Subtask         // what people read; nil: in English
+	Model    func(name string) bool // whether there is a model of that name; nil: there is
 }
 
-// New returns the source of the tools. Who talks to people has spawn and
-// multi_agent; new_task is there if there are agents, for subagents too.
+const (
+	category = "agents"
+	maxDepth = 3 // agents from the person down to a subagent that new_task begins
+)
+
+// A source offers the tools that it has made, which takes time, once.
+type source struct {
+	cfg        Config
+	spawn      tools.Tool
+	multiAgent tools.Tool
+	newTask    tools.Tool
+}
+
+// New returns the source of the tools. An agent that talks to a person has spawn
+// and multi_agent; new_task is offered if there are profiles, to subagents too.
 func New(c Config) tools.Source {
 	if c.Profiles == nil {
 		c.Profiles = func() []Profile { return nil }
@@ -53,21 +68,26 @@ func New(c Config) tools.Source {
 	if c.Model == nil {
 		c.Model = func(string) bool { return true }
 	}
-	s := source{Config: c}
-	s.made = []tools.Tool{s.spawn(), s.multi(), s.task()}
-	for i := range s.made {
-		s.made[i].Category = category
-		s.made[i].Repeatable = true
-		s.made[i].Timeout = -1
-		s.made[i].Guard = leaks
-		s.made[i].Effect = func(tools.Call) string { return "give subagents words of memory or files" }
-	}
+	s := source{cfg: c}
+	s.spawn = finish(s.newSpawn())
+	s.multiAgent = finish(s.newMultiAgent())
+	s.newTask = finish(s.newNewTask())
 	return s
 }
 
-// leaks is Guard of the tools: what a task holds, the subagent may search for and
-// open (R-S12).
-func leaks(c tools.Call) bool {
+// finish sets what the tools have in common.
+func finish(t tools.Tool) tools.Tool {
+	t.Category = category
+	t.Repeatable = true
+	t.Timeout = -1
+	t.Guard = leaksTask
+	t.Effect = func(tools.Call) string { return "give subagents words of memory or files" }
+	return t
+}
+
+// leaksTask reports whether the task of an untrusted turn holds something private:
+// the subagent may search for what is in its task, and open it (R-S12).
+func leaksTask(c tools.Call) bool {
 	if !c.Tainted {
 		return false
 	}
@@ -77,37 +97,26 @@ func leaks(c tools.Call) bool {
 	return c.Known().TaskLeaks(strings.Join(tools.TextsOf(c.Input), "\n"), c.Descriptions())
 }
 
-type source struct {
-	Config
-	made []tools.Tool // spawn, multi_agent and new_task: to make them takes time
-}
-
-const (
-	category = "agents"
-	deepest  = 3 // agents up to the person: what new_task makes
-)
-
 // Tools implements [tools.Source].
 func (s source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, err error) {
 	if scope.Depth == 0 {
-		all = append(all, s.made[:2]...)
+		all = append(all, s.spawn, s.multiAgent)
 	}
-	if scope.Depth < deepest {
-		if profiles := s.Profiles(); len(profiles) > 0 {
-			task := s.made[2]
-			task.Description += section(profiles)
-			all = append(all, task)
-		}
+	profiles := s.cfg.Profiles()
+	if scope.Depth < maxDepth && len(profiles) > 0 {
+		newTask := s.newTask
+		newTask.Description += listProfiles(profiles)
+		all = append(all, newTask)
 	}
 	return all, nil
 }
 
-// child returns the nth subagent of c. Of its parent's tools it has those called
-// one of names, of which nil is all, less what is for agents that talk to people;
-// and what ends a task.
-func child(c tools.Call, n int, label, task string, names []string) tools.Subagent {
+// newSubagent returns the nth subagent of the call c. Of its parent's tools it has
+// those that names has, all if names is nil, except those that talk to people or
+// begin subagents; and it has the tool that ends a task.
+func newSubagent(c tools.Call, n int, label, task string, names []string) tools.Subagent {
 	key := fmt.Sprintf("%s/%d", c.Key(), n)
-	h := tools.Subagent{
+	sub := tools.Subagent{
 		ID:      fmt.Sprintf("%.4x", sha256.Sum256([]byte(key))),
 		Call:    key,
 		Turn:    c.Turn,
@@ -131,37 +140,38 @@ func child(c tools.Call, n int, label, task string, names []string) tools.Subage
 	}
 	for _, t := range all {
 		speaks := t.Category == "message" || t.Category == category || t.Name == "cron"
-		if t.AliasOf == "" && (!speaks && (names == nil || wanted[t.Name]) || t.Name == "attempt_completion") {
-			h.Only = append(h.Only, t.Name)
+		chosen := names == nil || wanted[t.Name]
+		if t.AliasOf == "" && (!speaks && chosen || t.Name == "attempt_completion") {
+			sub.Only = append(sub.Only, t.Name)
 		}
 	}
-	return h
+	return sub
 }
 
 const (
-	noText  = "Agent task completed but did not produce a final text response within the iteration limit."
-	earlier = "\n\n(already done in this turn; this is the earlier result)"                                // E-039
+	msgNoAnswer = "Agent task completed but did not produce a final text response within the iteration limit."
+	msgEarlier  = "\n\n(already done in this turn; this is the earlier result)"                                // E-039
 )
 
-// run begins h, calls begun, and waits for its end, unless h reports that
-// itself. The Result is what h answered, or why it did not.
-func (s source) run(ctx context.Context, h tools.Subagent, begun func()) (tools.Subagent, error) {
-	if s.Runner == nil {
-		return h, errors.New("LLM client not available")
+// run begins sub, calls begun, and waits until it has ended, unless it reports its
+// end itself. The Result is its answer, or why there is none.
+func (s source) run(ctx context.Context, sub tools.Subagent, begun func()) (tools.Subagent, error) {
+	if s.cfg.Runner == nil {
+		return sub, errors.New("LLM client not available")
 	}
-	known, err := s.Runner.Spawn(ctx, h)
-	if err != nil || h.Report {
+	known, err := s.cfg.Runner.Spawn(ctx, sub)
+	if err != nil || sub.Report {
 		return known, err
 	}
 	begun()
-	ended, err := s.Runner.Await(ctx, known.ID)
+	ended, err := s.cfg.Runner.Await(ctx, known.ID)
 	if ended.State != tools.SubagentAnswered {
 		ended.Result = cmp.Or(ended.Result, "it was "+string(ended.State))
 		return ended, err
 	}
-	ended.Result = cmp.Or(ended.Result, noText)
-	if known.Call != h.Call {
-		ended.Result += earlier
+	ended.Result = cmp.Or(ended.Result, msgNoAnswer)
+	if known.Call != sub.Call {
+		ended.Result += msgEarlier
 	}
 	return ended, err
 }

@@ -16,7 +16,7 @@ import (
 	"parley/tools/untrusted"
 )
 
-// A runner is a Runner whose helpers do as end says.
+// A runner is a Runner whose subagents do as end says.
 type runner struct {
 	mu    sync.Mutex
 	begun map[string]tools.Subagent
@@ -47,11 +47,11 @@ func (r *runner) Await(_ context.Context, id string) (tools.Subagent, error) {
 	return c, nil
 }
 
-// only returns the one helper that was begun.
+// only returns the one subagent that was begun.
 func (r *runner) only(t *testing.T) (c tools.Subagent) {
 	t.Helper()
 	if len(r.begun) != 1 {
-		t.Fatalf("%d helpers were begun", len(r.begun))
+		t.Fatalf("%d subagents were begun", len(r.begun))
 	}
 	for _, c = range r.begun {
 		return c
@@ -76,7 +76,7 @@ var profiles = []Profile{
 	{Name: "lost", Description: "lacks much", Model: "gone", Tools: []string{"exec", "web_serch", "cron"}},
 }
 
-// kit makes the tools of a turn in s, whose helpers r runs.
+// kit makes the tools of a turn in s, whose subagents r runs.
 func kit(t *testing.T, r Runner, s tools.Scope) (*tools.Kit, tools.Scope) {
 	t.Helper()
 	alias := fake("search_web", "web")
@@ -133,7 +133,7 @@ func TestSpawn(t *testing.T) {
 		}
 		again := &runner{}
 		if use(t, again, scope, "spawn", c.args); again.only(t).ID != h.ID {
-			t.Error("the same call has two helpers")
+			t.Error("the same call has two subagents")
 		}
 	}
 	for _, c := range []struct {
@@ -142,7 +142,7 @@ func TestSpawn(t *testing.T) {
 		want string
 	}{
 		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Subagent) { c.Result = "42" }}, "42"},
-		{`{"task":"t","wait":true}`, &runner{}, noText},
+		{`{"task":"t","wait":true}`, &runner{}, msgNoAnswer},
 		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Subagent) { c.State, c.Result = tools.SubagentFailed, "no" }}, "Error: Subagent [t] failed: no" + hint},
 		{`{"task":"t","wait":true}`, &runner{end: func(c *tools.Subagent) { c.State = tools.SubagentStopped }}, "Error: Subagent [t] failed: it was stopped" + hint},
 		{`{"task":"t"}`, &runner{err: &tools.BusyError{Running: 4, Most: 4}},
@@ -150,7 +150,7 @@ func TestSpawn(t *testing.T) {
 		{`{"task":"t"}`, &runner{err: errors.New("disk full")}, "Error: disk full" + hint},
 		{`{"task":""}`, &runner{}, "Error: Invalid parameters for tool 'spawn': task must be at least 1 chars" + hint},
 	} {
-		waits := strings.Contains(c.args, "wait") // for the words of one that strangers had a word with (R-S12)
+		waits := strings.Contains(c.args, "wait") // and reads the untrusted content in its result (R-S12)
 		if r, _ := use(t, c.run, scope, "spawn", c.args); r.Text != c.want || r.Tainted != waits {
 			t.Errorf("%s: %+v\nwant %q", c.args, r, c.want)
 		}
@@ -321,7 +321,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// E-039: the model is told that a helper worked earlier.
+// E-039: the model is told that a subagent worked earlier.
 func TestEarlier(t *testing.T) {
 	if r, _ := use(t, earlyRunner{}, scope, "multi_agent", `{"tasks":[{"name":"a","instruction":"A"}]}`); !strings.Contains(r.Text, `"response":"old\n\n(already done in this turn; this is the earlier result)"`) {
 		t.Errorf("got %s", r.Text)
@@ -338,7 +338,7 @@ func (earlyRunner) Await(_ context.Context, id string) (tools.Subagent, error) {
 	return tools.Subagent{ID: id, State: tools.SubagentAnswered, Result: "old"}, nil
 }
 
-// A call that ends before its helpers do says so, and is not a result.
+// A call that ends before its subagents do says so, and is not a result.
 func TestCutShort(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	k, s := kit(t, waiter{}, scope)

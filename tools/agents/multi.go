@@ -11,17 +11,24 @@ import (
 	"parley/tools"
 )
 
+const (
+	maxTasks     = 5           // of one call (A-069)
+	maxParallel  = 3           // of its subagents at work (A-068)
+	taskRounds   = 3           // of each (A-067)
+	taskPatience = time.Minute // with each request (A-071)
+)
+
 type multiArgs struct {
-	Tasks []multiTask `json:"tasks" jsonschema:"what is to be done, at most 5: each by a helper that sees nothing of this conversation" limit:"min=1"`
+	Tasks []multiTask `json:"tasks" jsonschema:"what is to be done, at most 5 tasks" limit:"min=1"`
 }
 
 type multiTask struct {
 	Name        string   `json:"name" jsonschema:"a short name of the task"`
-	Instruction string   `json:"instruction" jsonschema:"what the helper is to do, with all it needs to know"`
+	Instruction string   `json:"instruction" jsonschema:"what the subagent is to do, with all it needs to know"`
 	Tools       []string `json:"tools,omitempty" jsonschema:"the tools it is to have; leave out for all of yours"`
 }
 
-// A multiAnswer is what multi_agent gives (A-066).
+// A multiAnswer is the result of multi_agent (A-066).
 type multiAnswer struct {
 	Success bool          `json:"success"`
 	Results []multiResult `json:"results"`
@@ -35,69 +42,77 @@ type multiResult struct {
 	Error    string `json:"error,omitempty"`
 }
 
-const multiDescription = "Have several helpers work on tasks side by side, and wait for their results. " +
-	"Use it for tasks that do not need each other."
+const multiDescription = "Have several subagents work on tasks side by side, and wait for their results. " +
+	"They see nothing of this conversation. Use it for tasks that do not need each other."
 
-func (s source) multi() tools.Tool {
-	return tools.New(
-		"multi_agent",
-		multiDescription,
-		func(ctx context.Context, c tools.Call, in multiArgs) (tools.Result, error) {
-			if len(in.Tasks) > 5 { // A-069
-				return tools.Failf(tools.CodeInvalid, "Maximum 5 concurrent agents allowed"), nil
-			}
-			for _, task := range in.Tasks {
-				if unknown := unknownTools(c, task.Tools); len(unknown) > 0 {
-					return tools.Failf(tools.CodeInvalid,
-						"Task '%s' names tools that there are not: %s. No agent was started. Available: %s", task.Name,
-						strings.Join(unknown, ", "), strings.Join(child(c, 0, "", "", nil).Only, ", ")), nil
-				}
-			}
-			all := multiAnswer{Success: true, Results: make([]multiResult, len(in.Tasks)), Total: len(in.Tasks)}
-			var done atomic.Int64
-			helpers := make([]tools.Subagent, len(in.Tasks))
-			var g tools.Group
-			g.SetLimit(3) // A-068
-			tell := func(n int64) { c.Say(s.Texts.Done.With(n, all.Total)) }
-			tell(0)
-			for i, task := range in.Tasks {
-				g.Go(func() error {
-					if ctx.Err() == nil {
-						helpers[i], all.Results[i] = s.one(ctx, c, i, task)
-						tell(done.Add(1))
-					}
-					return context.Cause(ctx)
-				})
-			}
-			err := g.Wait()
-			r := tools.Result{Data: all}
-			for _, h := range helpers {
-				r.Tainted, r.Sources = r.Tainted || h.Tainted, chat.JoinSources(r.Sources, h.Sources...)
-			}
-			return r, err
-		},
-	)
+func (s source) newMultiAgent() tools.Tool {
+	return tools.New("multi_agent", multiDescription, s.runTasks)
 }
 
-// unknownTools returns those of names that mean no tool of c's.
+// runTasks runs all tasks and collects their results.
+func (s source) runTasks(ctx context.Context, c tools.Call, in multiArgs) (r tools.Result, err error) {
+	if len(in.Tasks) > maxTasks {
+		return tools.Failf(tools.CodeInvalid, "Maximum %d concurrent agents allowed", maxTasks), nil
+	}
+	for _, task := range in.Tasks {
+		if unknown := unknownTools(c, task.Tools); len(unknown) > 0 {
+			available := newSubagent(c, 0, "", "", nil).Only
+			return tools.Failf(
+				tools.CodeInvalid,
+				"Task '%s' names tools that there are not: %s. No agent was started. Available: %s",
+				task.Name,
+				strings.Join(unknown, ", "),
+				strings.Join(available, ", "),
+			), nil
+		}
+	}
+	total := len(in.Tasks)
+	answer := multiAnswer{Success: true, Results: make([]multiResult, total), Total: total}
+	subagents := make([]tools.Subagent, total)
+	var done atomic.Int64
+	showProgress := func(n int64) { c.Say(s.cfg.Texts.Done.With(n, total)) }
+	showProgress(0)
+	var g tools.Group
+	g.SetLimit(maxParallel)
+	for i, task := range in.Tasks {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			subagents[i], answer.Results[i] = s.runTask(ctx, c, i, task)
+			showProgress(done.Add(1))
+			return context.Cause(ctx)
+		})
+	}
+	err = g.Wait()
+	r.Data = answer
+	for _, sub := range subagents {
+		r.Tainted = r.Tainted || sub.Tainted
+		r.Sources = chat.JoinSources(r.Sources, sub.Sources...)
+	}
+	return r, err
+}
+
+// unknownTools returns those of names that stand for no tool of c's.
 func unknownTools(c tools.Call, names []string) []string {
 	all := c.Tools()
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return tools.Canonical(all, name) != "" })
 }
 
-// one does the ith task. Whatever becomes of it is its result (A-073).
-func (s source) one(ctx context.Context, c tools.Call, i int, task multiTask) (tools.Subagent, multiResult) {
+// runTask runs the ith task. An error is its result, too (A-073).
+func (s source) runTask(ctx context.Context, c tools.Call, i int, task multiTask) (tools.Subagent, multiResult) {
 	if len(task.Tools) == 0 {
 		task.Tools = nil
 	}
-	h := child(c, i, task.Name, task.Instruction, task.Tools)
-	h.Rounds, h.Patience = 3, time.Minute // A-067, A-071
-	h, err := s.run(ctx, h, func() {})
+	sub := newSubagent(c, i, task.Name, task.Instruction, task.Tools)
+	sub.Rounds = taskRounds
+	sub.Patience = taskPatience
+	sub, err := s.run(ctx, sub, func() {})
 	switch {
 	case err != nil:
-		return h, multiResult{Task: task.Name, Error: err.Error()}
-	case h.State != tools.SubagentAnswered:
-		return h, multiResult{Task: task.Name, Error: h.Result}
+		return sub, multiResult{Task: task.Name, Error: err.Error()}
+	case sub.State != tools.SubagentAnswered:
+		return sub, multiResult{Task: task.Name, Error: sub.Result}
 	}
-	return h, multiResult{Task: task.Name, Success: true, Response: h.Result}
+	return sub, multiResult{Task: task.Name, Success: true, Response: sub.Result}
 }

@@ -9,67 +9,73 @@ import (
 	"parley/tools"
 )
 
+const (
+	spawnRounds = 15
+	maxSpawned  = 4  // subagents of spawn at work for one session
+	labelRunes  = 30 // of the task, if it has no label
+)
+
 type spawnArgs struct {
-	Task  string `json:"task" jsonschema:"what the helper is to do, with all it needs to know: it sees nothing of this conversation" limit:"min=1"`
+	Task  string `json:"task" jsonschema:"what the subagent is to do, with all it needs to know" limit:"min=1"`
 	Label string `json:"label,omitempty" jsonschema:"a short name for people"`
 	Wait  bool   `json:"wait,omitempty" jsonschema:"wait for the result instead of going on"`
 }
 
 const spawnDescription = "Have a subagent work on a task in the background, while you go on talking. It can read, " +
-	"write and search files and use the web, " +
-	"and cannot talk to the person. You are told when it is done, and then tell the person."
+	"write and search files and use the web, and cannot talk to the person. " +
+	"It sees nothing of this conversation. You are told when it is done, and then tell the person."
 
-// workers are the tools of a background worker (D-092).
-var workers = []string{
-	"read_file",
-	"write_file",
-	"edit_file",
-	"list_dir",
-	"glob",
-	"grep",
-	"exec",
-	"web_search",
-	"web_fetch",
+// spawnTools returns the tools of a subagent in the background (D-092).
+func spawnTools() []string {
+	return []string{
+		"read_file",
+		"write_file",
+		"edit_file",
+		"list_dir",
+		"glob",
+		"grep",
+		"exec",
+		"web_search",
+		"web_fetch",
+	}
 }
 
-func (s source) spawn() tools.Tool {
-	return tools.New(
-		"spawn",
-		spawnDescription,
-		func(ctx context.Context, c tools.Call, in spawnArgs) (r tools.Result, err error) {
-			label := []rune(cmp.Or(in.Label, in.Task))
-			if in.Label == "" && len(label) > 30 {
-				label = append(label[:30], []rune("...")...)
-			}
-			h := child(c, 0, string(label), in.Task, workers)
-			h.Rounds = 15
-			h.Most = 4
-			h.Report = !in.Wait
-			h, err = s.run(ctx, h, func() {})
-			var busy *tools.BusyError
-			switch {
-			case errors.As(err, &busy):
-				return tools.Failf(
-					tools.CodeDenied,
-					"Cannot spawn subagent: concurrency limit reached (%d/%d running). "+
-						"Wait for a running subagent to complete before spawning a new one.",
-					busy.Running,
-					busy.Most,
-				), nil
-			case err != nil:
-				return r, err
-			case !in.Wait:
-				return tools.Result{
-					Text: fmt.Sprintf("Subagent [%s] started (id: %s). I'll notify you when it completes.", h.Label,
-						h.ID),
-				}, nil
-			case h.State != tools.SubagentAnswered:
-				r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", h.Label, h.Result)
-			default:
-				r.Text = h.Result
-			}
-			r.Tainted, r.Sources = h.Tainted, h.Sources
-			return r, nil
-		},
-	)
+func (s source) newSpawn() tools.Tool {
+	return tools.New("spawn", spawnDescription, s.runSpawn)
+}
+
+// runSpawn begins one subagent, and waits for it if it is to.
+func (s source) runSpawn(ctx context.Context, c tools.Call, in spawnArgs) (r tools.Result, err error) {
+	label := []rune(cmp.Or(in.Label, in.Task))
+	if in.Label == "" && len(label) > labelRunes {
+		label = append(label[:labelRunes], []rune("...")...)
+	}
+	sub := newSubagent(c, 0, string(label), in.Task, spawnTools())
+	sub.Rounds = spawnRounds
+	sub.Most = maxSpawned
+	sub.Report = !in.Wait
+	sub, err = s.run(ctx, sub, func() {})
+	var busy *tools.BusyError
+	switch {
+	case errors.As(err, &busy):
+		return tools.Failf(
+			tools.CodeDenied,
+			"Cannot spawn subagent: concurrency limit reached (%d/%d running). "+
+				"Wait for a running subagent to complete before spawning a new one.",
+			busy.Running,
+			busy.Most,
+		), nil
+	case err != nil:
+		return r, err
+	case !in.Wait:
+		r.Text = fmt.Sprintf("Subagent [%s] started (id: %s). I'll notify you when it completes.", sub.Label, sub.ID)
+		return r, nil
+	case sub.State != tools.SubagentAnswered:
+		r = tools.Failf(tools.CodeError, "Subagent [%s] failed: %s", sub.Label, sub.Result)
+	default:
+		r.Text = sub.Result
+	}
+	r.Tainted = sub.Tainted
+	r.Sources = sub.Sources
+	return r, nil
 }

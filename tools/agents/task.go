@@ -17,85 +17,86 @@ type taskArgs struct {
 	Input string `json:"input" jsonschema:"what it is to do, with all it needs to know" limit:"min=1"`
 }
 
-// A taskAnswer is what new_task gives (C-031).
+// A taskAnswer is the result of new_task (C-031).
 type taskAnswer struct {
 	Success bool   `json:"success"`
 	Summary string `json:"summary"`
 	Subtask string `json:"subtaskId"`
 	Error   string `json:"error,omitempty"`
-	Note    string `json:"note,omitempty"` // what its profile names in vain
+	Note    string `json:"note,omitempty"` // what the profile names and is not available
 }
 
 const taskDescription = "Give a task to a sub-agent and wait until it is done. What the person says meanwhile is " +
 	"said to it.\n\n"
 
-// task is new_task. Its description is to say which agents there are.
-func (s source) task() tools.Tool {
-	return tools.New(
-		"new_task",
-		taskDescription,
-		func(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
-			profiles := s.Profiles()
-			i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
-			if i < 0 { // C-032
-				return tools.Failf(tools.CodeError, "Subtask failed: Sub agent '%s' not found in parent agent '%s'",
-					in.Agent, cmp.Or(c.Agent, "main")), nil
-			}
-			c.Say(s.Texts.Creating.With(in.Name))
-			h, note := s.subagent(c, profiles[i], in)
-			h, err := s.run(ctx, h, func() { c.Say(s.Texts.Running.With(in.Name)) })
-			if err != nil {
-				return tools.Failf(tools.CodeError, "Subtask failed: %v", err), context.Cause(ctx)
-			}
-			answer, how := taskAnswer{
-				Success: true,
-				Summary: h.Result,
-				Subtask: "sub_task_" + h.ID,
-				Note:    note,
-			}, s.Texts.Succeeded
-			if h.State != tools.SubagentAnswered {
-				answer, how = taskAnswer{Subtask: answer.Subtask, Error: h.Result, Note: note}, s.Texts.Failed
-			}
-			c.Say(how.With(in.Name))
-			b, err := json.Marshal(answer)
-			return tools.Result{
-				Text:    string(b),
-				Tainted: h.Tainted,
-				Sources: h.Sources,
-			}, err // no failure of the tool, whatever came of the task
-		},
-	)
+// newNewTask returns new_task, whose description the list of profiles completes.
+func (s source) newNewTask() tools.Tool {
+	return tools.New("new_task", taskDescription, s.runNewTask)
 }
 
-// subagent is the one that c gives a task to. It may give one itself if its
-// profile lets it, unless it is the last that there may be. The note tells what
-// the profile names and the subagent does not have.
-func (s source) subagent(c tools.Call, p Profile, in taskArgs) (h tools.Subagent, note string) {
-	h = child(c, 0, in.Name, in.Input, p.Tools)
-	if h.Depth < deepest && (p.Tools == nil || slices.Contains(p.Tools, c.Name)) {
-		h.Only = append(h.Only, c.Name)
+// runNewTask runs a subagent with the profile that in names, and tells the person
+// how it goes. Whatever becomes of the task, the tool does not fail.
+func (s source) runNewTask(ctx context.Context, c tools.Call, in taskArgs) (tools.Result, error) {
+	profiles := s.cfg.Profiles()
+	i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == in.Agent })
+	if i < 0 { // C-032
+		return tools.Failf(
+			tools.CodeError,
+			"Subtask failed: Sub agent '%s' not found in parent agent '%s'",
+			in.Agent,
+			cmp.Or(c.Agent, "main"),
+		), nil
+	}
+	say := s.cfg.Texts
+	c.Say(say.Creating.With(in.Name))
+	sub, note := s.withProfile(c, profiles[i], in)
+	sub, err := s.run(ctx, sub, func() { c.Say(say.Running.With(in.Name)) })
+	if err != nil {
+		return tools.Failf(tools.CodeError, "Subtask failed: %v", err), context.Cause(ctx)
+	}
+	answer := taskAnswer{Subtask: "sub_task_" + sub.ID, Note: note}
+	if sub.State == tools.SubagentAnswered {
+		answer.Success = true
+		answer.Summary = sub.Result
+		c.Say(say.Succeeded.With(in.Name))
+	} else {
+		answer.Error = sub.Result
+		c.Say(say.Failed.With(in.Name))
+	}
+	text, err := json.Marshal(answer)
+	return tools.Result{Text: string(text), Tainted: sub.Tainted, Sources: sub.Sources}, err
+}
+
+// withProfile returns the subagent that c gives a task to. It may use new_task
+// itself if its profile lets it and it is not too deep. The note tells what the
+// profile names that is not available.
+func (s source) withProfile(c tools.Call, p Profile, in taskArgs) (sub tools.Subagent, note string) {
+	sub = newSubagent(c, 0, in.Name, in.Input, p.Tools)
+	if sub.Depth < maxDepth && (p.Tools == nil || slices.Contains(p.Tools, c.Name)) {
+		sub.Only = append(sub.Only, c.Name)
 	}
 	all := c.Tools()
-	lacks := slices.DeleteFunc(slices.Clone(p.Tools), func(tool string) bool {
-		return slices.Contains(h.Only, tools.Canonical(all, tool))
+	missing := slices.DeleteFunc(slices.Clone(p.Tools), func(tool string) bool {
+		return slices.Contains(sub.Only, tools.Canonical(all, tool))
 	})
-	if p.Model != "" && !s.Model(p.Model) {
-		lacks, p.Model = append(lacks, "the model "+p.Model), ""
+	if p.Model != "" && !s.cfg.Model(p.Model) {
+		missing = append(missing, "the model "+p.Model)
+		p.Model = ""
 	}
-	if len(lacks) > 0 {
-		note = fmt.Sprintf("agents/%s.md names what it does not have here: %s", p.Name, strings.Join(lacks, ", "))
+	if len(missing) > 0 {
+		note = fmt.Sprintf("agents/%s.md names what it does not have here: %s", p.Name, strings.Join(missing, ", "))
 	}
-	h.Agent = p.Name
-	h.Instruction = p.Instruction
-	h.Model = cmp.Or(p.Model, c.Model)
-	h.Rounds = p.Rounds
-	h.Strict = p.Strict
-	h.Hears = true
-	return h, note
+	sub.Agent = p.Name
+	sub.Instruction = p.Instruction
+	sub.Model = cmp.Or(p.Model, c.Model)
+	sub.Rounds = p.Rounds
+	sub.Strict = p.Strict
+	sub.Hears = true
+	return sub, note
 }
 
-// section tells which agents there are (C-034).
-func section(profiles []Profile) string {
+// listProfiles tells the model which agents there are (C-034).
+func listProfiles(profiles []Profile) string {
 	text := "# Available Sub-Agents\n"
 	for _, p := range profiles {
 		text += fmt.Sprintf("\n- %s: %s", p.Name, strings.Join(strings.Fields(p.Description), " "))
