@@ -157,7 +157,8 @@ func (p *Pool) listUndelivered(m chat.Message, all []tools.Subagent) string {
 			continue
 		}
 		ago := p.texts.Span.Of(time.Since(c.Ended))
-		list += "\n" + say.Undelivered.With(c.ID, label(c), ago, conversation.Inline(c.Undelivered, 200)) + p.chatOf(m, c)
+		why := conversation.Inline(c.Undelivered, 200)
+		list += "\n" + say.Undelivered.With(c.ID, label(c), ago, why) + p.chatOf(m, c)
 	}
 	if list == "" {
 		return ""

@@ -99,7 +99,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketPrompts, "long texts of model requests, by digest", "nobody: each text is stored once"},
 		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
 		{"bucket", BucketSessions, "the state of each session", "agent, when a session is forgotten"},
-		{"bucket", BucketSubagents, "subagents", "agent, a week after their end"},
+		{"bucket", BucketSubagents, "subagents", "agent/subagents, a week after their end"},
 		{"bucket", BucketSuspended, "messages that wait for a retry or a model", "agent, when they are answered"},
 		{"bucket", BucketToolCache, "results of tools", "tools, when they expire, or beyond 512"},
 		{"bucket", BucketToolStats, "statistics of tools", "nobody: one value per tool"},

@@ -473,7 +473,7 @@ func TestP26Undelivered(t *testing.T) {
 func TestP26UndeliveredReport(t *testing.T) {
 	t.Parallel()
 	begun, report := make(chan struct{}), make(chan struct{})
-	w := newTown(t, staff(func(context.Context, llmtest.Request) llmtest.Reply {
+	w := newTown(t, modelWithSubagents(func(context.Context, llmtest.Request) llmtest.Reply {
 		close(begun)
 		<-report
 		return llmtest.Reply{Text: "the tea is ready"}

@@ -184,7 +184,7 @@ func TestP12KillAtRandom(t *testing.T) {
 func TestD092KillAroundAReport(t *testing.T) {
 	t.Parallel()
 	w := besieged(t, func(w *siege) llmtest.Handler {
-		return staff(func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		return modelWithSubagents(func(_ context.Context, r llmtest.Request) llmtest.Reply {
 			return llmtest.Reply{Text: task(r) + " is done", After: func(n int) { w.reach(fmt.Sprint("result ", n)) }}
 		}, func() { w.reach("report") })
 	})

@@ -14,8 +14,8 @@ import (
 	"parley/scheduler"
 )
 
-// helps says whether r is made for a subagent.
-func helps(r llmtest.Request) bool {
+// isFromSubagent reports whether r is a request of a subagent's turn.
+func isFromSubagent(r llmtest.Request) bool {
 	return strings.Contains(r.Messages[0].Content, "You are a subagent: an agent gave you a task")
 }
 
@@ -25,11 +25,11 @@ func task(r llmtest.Request) string {
 	return text
 }
 
-// staff is a model whose subagents do as subagent says. Reports of theirs it passes
-// on as "the subagent says: " and what they hold; it does each of do before.
-func staff(subagent llmtest.Handler, do ...func()) llmtest.Handler {
+// modelWithSubagents is a model that answers subagents as subagent does. It passes
+// their reports on as "the subagent says: " and the result, after it called each do.
+func modelWithSubagents(subagent llmtest.Handler, do ...func()) llmtest.Handler {
 	return func(ctx context.Context, r llmtest.Request) llmtest.Reply {
-		if helps(r) {
+		if isFromSubagent(r) {
 			return subagent(ctx, r)
 		}
 		if _, report, ok := strings.Cut(spokenLast(r), "\n\nResult: "); ok && !used(r) {
@@ -43,13 +43,13 @@ func staff(subagent llmtest.Handler, do ...func()) llmtest.Handler {
 	}
 }
 
-// helped waits until n requests of subagents were made that are as ok says.
-func (w *town) helped(n int, ok func(llmtest.Request) bool) {
+// waitForSubagents waits until subagents have made n requests for which ok is true.
+func (w *town) waitForSubagents(n int, ok func(llmtest.Request) bool) {
 	w.t.Helper()
 	for late := time.Now().Add(waitTime); ; soon(w.t.Context()) {
 		found := 0
 		for _, r := range w.asked() {
-			if helps(r) && ok(r) {
+			if isFromSubagent(r) && ok(r) {
 				found++
 			}
 		}
@@ -82,7 +82,7 @@ func TestD092InTheBackground(t *testing.T) {
 		t.Run(fmt.Sprint("crash ", crash), func(t *testing.T) {
 			t.Parallel()
 			open := make(chan struct{})
-			w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+			w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 				select {
 				case <-open:
 				case <-ctx.Done():
@@ -95,11 +95,11 @@ func TestD092InTheBackground(t *testing.T) {
 			if at == nil {
 				t.Fatalf("the bot said %q", botTexts(w.tg.Chat(person)))
 			}
-			w.helped(1, func(r llmtest.Request) bool { return task(r) == "Find out how far the moon is" })
+			w.waitForSubagents(1, func(r llmtest.Request) bool { return task(r) == "Find out how far the moon is" })
 			if crash {
 				w.kill()
 				w.start()
-				w.helped(2, anything)
+				w.waitForSubagents(2, anything)
 			}
 			s.asks("and now?", "heard and now?")
 			if text := s.asks("/agents", "Background tasks:").text; !strings.Contains(text, at[2]+" moon – ") {
@@ -124,7 +124,7 @@ func TestD092InTheBackground(t *testing.T) {
 func TestGoneJobsSubagent(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{})
-	w := clocked(t, staff(func(ctx context.Context, _ llmtest.Request) llmtest.Reply {
+	w := clocked(t, modelWithSubagents(func(ctx context.Context, _ llmtest.Request) llmtest.Reply {
 		select {
 		case <-open:
 		case <-ctx.Done():
@@ -141,7 +141,7 @@ func TestGoneJobsSubagent(t *testing.T) {
 	id := jobID.FindStringSubmatch(out)[1]
 	s.asks("/cron run "+id, "runs now")
 	s.last("the tools say: Subagent [moon] started")
-	w.helped(1, anything)
+	w.waitForSubagents(1, anything)
 	s.asks("/cron remove "+id, "Removed job")
 	if out, code := w.run("", "cron", "run", "dream"); code != 0 {
 		t.Fatal(out)
@@ -155,7 +155,7 @@ func TestGoneJobsSubagent(t *testing.T) {
 // what the subagents thought (E-038).
 func TestA073SideBySide(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, staff(func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTown(t, modelWithSubagents(func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		if task(r) == "fail" {
 			return llmtest.Reply{Status: http.StatusBadRequest, Body: `{"error": {"message": "no such task"}}`}
 		}
@@ -177,7 +177,7 @@ func TestA073SideBySide(t *testing.T) {
 func TestC033NewTask(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{}, 9)
-	w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if len(results(r)) == 0 && !slices.ContainsFunc(spoken(r), func(text string) bool { return strings.Contains(text, "Celsius") }) {
 			select {
 			case <-open:
@@ -192,12 +192,12 @@ func TestC033NewTask(t *testing.T) {
 	s.asks("hello", "heard hello")
 	w.file("agents/weatherman.md", "---\ndescription: Knows the weather\ntools: [calculator]\nrounds: 5\n---\nYou know the weather of canary-bay.\n")
 	s.say(`call new_task {"agentName": "weatherman", "taskName": "weather", "input": "How warm is it?"}`)
-	w.helped(1, func(r llmtest.Request) bool {
+	w.waitForSubagents(1, func(r llmtest.Request) bool {
 		return task(r) == "How warm is it?" && strings.HasPrefix(r.Messages[0].Content, "You know the weather of canary-bay.\n\n") && len(r.Tools) == 1
 	})
 	w.kill()
 	w.start()
-	w.helped(2, anything)
+	w.waitForSubagents(2, anything)
 	s.post("in Celsius, please")
 	for late := time.Now().Add(waitTime); !strings.Contains(w.status(), "messages not answered yet: 3"); soon(t.Context()) {
 		if time.Now().After(late) {
@@ -226,7 +226,7 @@ func (w *town) status() string {
 // which nothing more is heard (D-093).
 func TestD093StopStopsAll(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		<-ctx.Done()
 		return llmtest.Reply{}
 	}))
@@ -238,7 +238,7 @@ func TestD093StopStopsAll(t *testing.T) {
 	s.asks(spawn("ebb"), "Subagent [ebb] started")
 	s.asks(spawn("flood")+"\n", "Subagent [flood] started")
 	s.say(`call multi_agent {"tasks": [{"name": "storm", "instruction": "wait for the storm"}]}`)
-	w.helped(3, anything)
+	w.waitForSubagents(3, anything)
 	if text := s.asks("/agents", "Background tasks:").text; strings.Count(text, ", began ") != 3 {
 		t.Errorf("/agents: %s", text)
 	}
@@ -258,7 +258,7 @@ func TestD093StopStopsAll(t *testing.T) {
 func TestAgentsAreSteered(t *testing.T) {
 	t.Parallel()
 	step := make(chan struct{})
-	w := newTown(t, staff(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		select {
 		case <-step:
 		case <-ctx.Done():
@@ -278,9 +278,9 @@ func TestAgentsAreSteered(t *testing.T) {
 		return func(r llmtest.Request) bool { return task(r) == "count "+label }
 	}
 	sheep := begin("sheep")
-	w.helped(1, of("sheep"))
+	w.waitForSubagents(1, of("sheep"))
 	step <- struct{}{}
-	w.helped(2, of("sheep"))
+	w.waitForSubagents(2, of("sheep"))
 	other.asks("/agents", "No background tasks are running.")
 	other.asks("/agents stop "+sheep, "You have no such background task; /agents lists them.")
 	s.asks("/agents pause "+sheep, "Paused the background task 'sheep' ("+sheep+").")
@@ -291,14 +291,14 @@ func TestAgentsAreSteered(t *testing.T) {
 	w.kill()
 	w.start()
 	s.asks("/agents", sheep+" sheep – paused")
-	w.helped(2, of("sheep"))
+	w.waitForSubagents(2, of("sheep"))
 	s.asks("/agents resume "+sheep, "Resumed the background task 'sheep' ("+sheep+").")
-	w.helped(3, of("sheep"))
+	w.waitForSubagents(3, of("sheep"))
 	step <- struct{}{}
 	s.last("the subagent says: I counted.")
 
 	goats := begin("goats")
-	w.helped(1, of("goats"))
+	w.waitForSubagents(1, of("goats"))
 	s.asks("/agents stop "+goats, "Stopped the background task 'goats' ("+goats+").")
 	s.asks("/agents", "No background tasks are running.")
 	s.asks("/agents sing "+goats, "Write /agents to see the background tasks, or /agents stop ID, ")

@@ -188,7 +188,7 @@ func TestNoSecretLeaks(t *testing.T) {
 func TestNoSecretLeaksByItself(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
-		if helps(r) || dreams(r) {
+		if isFromSubagent(r) || dreams(r) {
 			return llmtest.Reply{Status: 401, Body: `{"error":{"message":"Incorrect API key provided: ` + canaryKey + `."}}`}
 		}
 		return mindful(ctx, r)
