@@ -65,7 +65,7 @@ func (c *Client) PrintStatus(ctx context.Context) error {
 		dropped := fmt.Sprintf("unknown senders: %d", ch.Dropped)
 		t.row(ch.Name, cmp.Or(ch.Trouble, working), pending, dropped)
 	}
-	t.row("dead letters", fmt.Sprintf("%d replies, %d messages", len(o.Parked), len(o.Aside)))
+	t.row("dead letters", fmt.Sprintf("%d replies, %d messages", len(o.DeadReplies), len(o.DeadMessages)))
 	for _, p := range o.Pairings {
 		t.row("pairing", chat.OneLine(p.Name), p.At.Channel, "parley pair "+p.Code)
 	}

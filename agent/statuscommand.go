@@ -94,9 +94,9 @@ func deadLetterLines(ctx context.Context, p *Pool) (lines []string) {
 		return []string{p.texts.Commands.NotListed}
 	}
 	for _, a := range all[:min(len(all), maxDeadLetters)] {
-		line := p.texts.Commands.PutAside
+		line := p.texts.Commands.DeadMessage
 		if a.Retried {
-			line = p.texts.Commands.PutAsideOnce
+			line = p.texts.Commands.DeadMessageRetried
 		}
 		lines = append(lines, line.With(a.Key))
 	}

@@ -88,7 +88,7 @@ func (w *worker) keepDeadLetter(j job) error {
 // inSession calls do with a turn of j that does not answer it, while nothing else
 // is at work in the session.
 func (w *worker) inSession(j job, do func(*turn) error) error {
-	run := &running{since: time.Now(), doing: w.pool.texts.Doing.PuttingAside, stop: func(error) {}}
+	run := &running{since: time.Now(), doing: w.pool.texts.Doing.Suspending, stop: func(error) {}}
 	if err := w.pool.enter(w.hard, w.id, run, errBusy); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"parley/channels"
 	"parley/chat"
@@ -17,8 +18,9 @@ type Lines struct{ In io.Reader }
 func (l Lines) Run(ctx context.Context, deliver chat.Deliver) error {
 	in := bufio.NewScanner(l.In)
 	for n := 1; in.Scan() && ctx.Err() == nil; n++ {
-		err := deliver(ctx, chat.Message{ID: fmt.Sprint(n), At: chat.Address{Chat: "tty"}, From: chat.Sender{ID: "you"}, Text: in.Text()})
-		if err != nil {
+		m := chat.Message{ID: fmt.Sprint(n), Time: time.Now(), Text: in.Text()}
+		m.At.Chat, m.From.ID = "tty", "you"
+		if err := deliver(ctx, m); err != nil {
 			return err
 		}
 	}

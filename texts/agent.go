@@ -86,17 +86,17 @@ type Commands struct {
 	CannotUndo  string // nobody can
 	Interrupted string // an undoing may be half done
 
-	Idle          string // /status: nothing is done
-	Am            Format // /status: what is done
-	Since         Format // what is done, how long as a Span
-	ModelIs       Format // /status: its name
-	Up            Format // /status: how long as a Span, answers under way, messages waiting
-	SubagentsWork Count  // /status
-	Untrusted     Format // /status: where the untrusted content came from that is in the conversation
-	NotListed     string // messages put aside cannot be listed
-	PutAside      Format // a message, by its key
-	PutAsideOnce  Format // the same, if it is tried once more
-	AndMore       Format // how many more there are
+	Idle               string // /status: nothing is done
+	Am                 Format // /status: what is done
+	Since              Format // what is done, how long as a Span
+	ModelIs            Format // /status: its name
+	Up                 Format // /status: how long as a Span, answers under way, messages waiting
+	SubagentsWork      Count  // /status
+	Untrusted          Format // /status: where the untrusted content came from that is in the conversation
+	NotListed          string // messages put aside cannot be listed
+	DeadMessage        Format // a message, by its key
+	DeadMessageRetried Format // the same, if it is tried once more
+	AndMore            Format // how many more there are
 
 	ModelHere, ModelUnknown, ModelChosen Format // the model and all there are; all there are; the model
 
@@ -123,7 +123,7 @@ type Commands struct {
 
 // Doing is what a conversation is at, for /status.
 type Doing struct {
-	Thinking, Fetching, Summing, Archiving, Forgetting, PuttingAside string
+	Thinking, Fetching, Summing, Archiving, Forgetting, Suspending string
 
 	Answer    string // waiting for a person's answer
 	Subagents string // waiting for subagents

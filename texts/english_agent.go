@@ -112,9 +112,9 @@ func englishAgent() Agent {
 			Untrusted: "Untrusted content is in this conversation: %s. It may be behind what I do, so I ask an " +
 				"owner before anything that reaches beyond this conversation. /new begins one without it; " +
 				"/approvals shows what needs no more asking.",
-			NotListed: "I could not list the messages put aside; the log says why.",
-			PutAside:  "Put aside, because I crashed over it: %s",
-			PutAsideOnce: "Put aside, because I crashed over it: %s (tried again once I have been up for five " +
+			NotListed:   "I could not list the messages put aside; the log says why.",
+			DeadMessage: "Put aside, because I crashed over it: %s",
+			DeadMessageRetried: "Put aside, because I crashed over it: %s (tried again once I have been up for five " +
 				"minutes)",
 			AndMore: "… and %d more.",
 
@@ -144,17 +144,17 @@ func englishAgent() Agent {
 			ContextRatio:    "A token that I count is %.2f of this model's, as far as I have learnt.",
 		},
 		Doing: Doing{
-			Thinking:     "thinking",
-			Fetching:     "fetching files",
-			Summing:      "summing up",
-			Archiving:    "archiving",
-			Forgetting:   "forgetting",
-			PuttingAside: "putting a message aside",
-			Answer:       "waiting for your answer",
-			Subagents:    "waiting for background tasks",
-			Turn:         "waiting for its turn",
-			Using:        "using %s",
-			Command:      "busy with /%s",
+			Thinking:   "thinking",
+			Fetching:   "fetching files",
+			Summing:    "summing up",
+			Archiving:  "archiving",
+			Forgetting: "forgetting",
+			Suspending: "putting a message aside",
+			Answer:     "waiting for your answer",
+			Subagents:  "waiting for background tasks",
+			Turn:       "waiting for its turn",
+			Using:      "using %s",
+			Command:    "busy with /%s",
 		},
 		Limits: Limits{
 			Reached: "Today's limit for %s is reached: %s. It begins anew at midnight (%s). An owner can raise it " +

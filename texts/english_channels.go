@@ -21,7 +21,7 @@ func englishChannels() Channels {
 			DeadLetters:     "Replies that could not be sent: %d.",
 			DeadLetter:      "`%s` to `%s`, %s ago: “%s” (%s)",
 			DeadLetterUsage: "`/resend` or `/drop` takes one of these names, or `all`.",
-			NoSuchReply:     "No parked reply has that name. Send /parked to see them.",
+			NoSuchReply:     "There is no such reply. Send /parked to see them.",
 			Resent:          "Sent again: %d.",
 			Gone:            "Dropped: %d.",
 		},

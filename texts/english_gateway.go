@@ -118,7 +118,7 @@ func englishGateway() Gateway {
 			Works:           "works",
 			WaitsForGateway: "waits for a gateway",
 			NotReceiving:    "does not receive; the log says why",
-			DeadLetters:     "Replies put aside because they could not be sent: %d, the last of them to %s: %s",
+			DeadLetters:     "Replies that could not be sent: %d, the last of them to %s: %s",
 			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",
 		},
 		Owners: OwnerNotices{
@@ -129,7 +129,7 @@ func englishGateway() Gateway {
 			Undelivered: "A message of mine to %s could not be delivered: %s. It is tried again later, a few " +
 				"times; /parked shows what could not be sent.\n\n%s",
 			StoreReplaced: "My store was damaged. I go on with the copy of %s; what came after that is lost to me.",
-			PutAside:      " I have put aside what waited when the backup was made: messages %d, replies %d.",
+			Abandoned:     " I have put aside what waited when the backup was made: messages %d, replies %d.",
 			DamagedFileIn: " The damaged file is in %s.",
 			Damaged: oneOrMany(
 				"My store is damaged on disk. I cannot read one of its entries any more:",

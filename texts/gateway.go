@@ -105,7 +105,7 @@ type Report struct {
 
 	Works, WaitsForGateway, NotReceiving string // states
 
-	DeadLetters Format // how many replies were put aside, the conversation of the last, why
+	DeadLetters Format // how many replies could not be sent, the conversation of the last, why
 	Damaged     Format // how many entries of the store, the first of them
 }
 
@@ -117,7 +117,7 @@ type OwnerNotices struct {
 
 	StoreReplaced  Format // the time of the copy that is used
 	DamagedFileIn  Format // after StoreReplaced: the folder
-	PutAside       Format // after StoreReplaced: messages and replies that waited when the copy was made
+	Abandoned      Format // after StoreReplaced: messages and replies that waited when the copy was made
 	Damaged        Count  // entries that cannot be read: above some of them
 	DamagedAdvice  string // below them
 	DamagedRestore Format // after DamagedAdvice: a command

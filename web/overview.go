@@ -17,17 +17,17 @@ import (
 
 // An Overview is the gateway's state and what needs the owner's attention.
 type Overview struct {
-	Version  string              `json:"version"`
-	Began    time.Time           `json:"began"`
-	Model    string              `json:"model"`
-	Page     string              `json:"page"`    // where the web page is
-	Reasons  []string            `json:"reasons"` // why it is not ready
-	Warnings []string            `json:"warnings"`
-	Damaged  []string            `json:"damaged,omitempty"` // what the store cannot read
-	Channels []Channel           `json:"channels"`
-	Pairings []admission.Pairing `json:"pairings"`
-	Parked   []DeadLetter        `json:"parked"`
-	Aside    []DeadLetter        `json:"aside"`
+	Version      string              `json:"version"`
+	Began        time.Time           `json:"began"`
+	Model        string              `json:"model"`
+	Page         string              `json:"page"`    // where the web page is
+	Reasons      []string            `json:"reasons"` // why it is not ready
+	Warnings     []string            `json:"warnings"`
+	Damaged      []string            `json:"damaged,omitempty"` // what the store cannot read
+	Channels     []Channel           `json:"channels"`
+	Pairings     []admission.Pairing `json:"pairings"`
+	DeadReplies  []DeadLetter        `json:"parked"`
+	DeadMessages []DeadLetter        `json:"aside"`
 }
 
 func (a *admin) overview(r *http.Request) (Overview, error) {
@@ -47,9 +47,9 @@ func (a *admin) overview(r *http.Request) (Overview, error) {
 	var errs [4]error
 	o.Channels, errs[0] = gateway.Channels(ctx)
 	o.Pairings, errs[1] = gateway.Pairings(ctx)
-	o.Parked, errs[2] = gateway.DeadLetters.show(ctx, gateway.DeadLetters.Replies)
-	slices.Reverse(o.Parked) // the latest first
-	o.Aside, errs[3] = gateway.DeadLetters.show(ctx, gateway.DeadLetters.Messages)
+	o.DeadReplies, errs[2] = gateway.DeadLetters.show(ctx, gateway.DeadLetters.Replies)
+	slices.Reverse(o.DeadReplies) // the latest first
+	o.DeadMessages, errs[3] = gateway.DeadLetters.show(ctx, gateway.DeadLetters.Messages)
 	return o, errors.Join(errs[:]...)
 }
 
@@ -77,10 +77,10 @@ func (p pages) overview(o Overview) g.Group {
 			fact("Version", o.Version),
 			fact("Running since", p.formatTime(o.Began)),
 			fact("Model", o.Model),
-			fact("Waiting for you", fmt.Sprintf("replies: %d, messages: %d", len(o.Parked), len(o.Aside))),
+			fact("Waiting for you", fmt.Sprintf("replies: %d, messages: %d", len(o.DeadReplies), len(o.DeadMessages))),
 		),
-		p.deadReplies(o.Parked),
-		p.deadMessages(o.Aside),
+		p.deadReplies(o.DeadReplies),
+		p.deadMessages(o.DeadMessages),
 		channelTable(o.Channels),
 		p.pairingTable(o.Pairings),
 	}

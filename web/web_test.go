@@ -461,7 +461,7 @@ func TestLocal(t *testing.T) {
 	f.renewLogin(t, codeOf(t, link))
 	w = httptest.NewRecorder()
 	f.Local().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://parley/api/status", nil))
-	if got := decoded[Overview](t, answerOf(w)); got.Version != "1.2.3" || len(got.Channels) != 1 || len(got.Parked) != 1 {
+	if got := decoded[Overview](t, answerOf(w)); got.Version != "1.2.3" || len(got.Channels) != 1 || len(got.DeadReplies) != 1 {
 		t.Errorf("status = %+v", got)
 	}
 }

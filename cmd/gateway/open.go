@@ -50,7 +50,7 @@ func replacedNote(say texts.OwnerNotices, r backup.Report, zone *time.Location) 
 		note += say.DamagedFileIn.With(r.MovedTo)
 	}
 	if w := r.Waiting; w.Messages+w.Replies > 0 {
-		note += say.PutAside.With(w.Messages, w.Replies)
+		note += say.Abandoned.With(w.Messages, w.Replies)
 	}
 	return note
 }

@@ -65,7 +65,7 @@ func TestP10ParkedReply(t *testing.T) {
 	owner("/resend all", "Sent again: 2")
 	w.says(friend, "heard tell me later")
 	w.shown(dm, "the answer", func(m discordtest.Message) bool { return m.Text == "heard tell me later" })
-	owner("/resend all", "No parked reply")
+	owner("/resend all", "There is no such reply")
 	owner("/status")
 	w.tg.Say(friend, "thanks")
 	w.says(friend, "heard thanks")

@@ -43,7 +43,7 @@ type Observer struct {
 	turns       *family
 	messages    *family
 	redelivered *family
-	parked      *family
+	deadLetters *family
 	calls       *family
 	rounds      *family
 	retries     *family
@@ -83,7 +83,7 @@ func New(c Config) *Observer {
 
 	o.delivery = all.histogram("delivery_seconds", "Time from the outbox to the network.", workBounds, "channel")
 	o.redelivered = all.counter("delivery_retries_total", "Attempts to send a reply after the first.", "channel")
-	o.parked = all.counter("deliveries_parked_total", "Replies that became dead letters.", "channel")
+	o.deadLetters = all.counter("deliveries_parked_total", "Replies that became dead letters.", "channel")
 	o.commitTime = all.histogram("store_commit_seconds", "Duration of a commit to disk.", commitBounds).histogram()
 
 	o.calls = all.counter("tool_calls_total", "Tool calls, by outcome.", "outcome", "tool")
@@ -170,7 +170,7 @@ func (o *Observer) Deliver(d chat.Deliver) chat.Deliver {
 func (o *Observer) Sent(channel string, _ chat.Reply, waited time.Duration, tries int, err error) {
 	o.redelivered.counter(channel).Add(max(tries-1, 0))
 	if err != nil {
-		o.parked.counter(channel).Inc()
+		o.deadLetters.counter(channel).Inc()
 		return
 	}
 	o.delivery.histogram(channel).Update(waited.Seconds())

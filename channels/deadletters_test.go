@@ -140,7 +140,7 @@ func TestParkedCommands(t *testing.T) {
 		for _, c := range []struct{ say, want string }{
 			{"/resend " + names[1][1], "Sent again: 1."},
 			{"/drop " + names[0][1], "Dropped: 1."},
-			{"/drop 1", "No parked reply has that name. Send /parked to see them."},
+			{"/drop 1", "There is no such reply. Send /parked to see them."},
 			{"/drop", "Replies that could not be sent: 2."},
 			{"/resend all", "Sent again: 2."},
 			{"/parked", "There are no replies that could not be sent."},
