@@ -251,9 +251,8 @@ var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind",
 
 // dialectLeft counts the identifiers that have such words, by word.
 var dialectLeft = map[string]int{
-	"aside":   34,
+	"aside":   2,
 	"door":    9,
-	"parked":  69,
 	"patient": 2,
 }
 
@@ -313,7 +312,7 @@ var invertedFolders = map[string]int{
 	"agent/summary":      1,
 	"audit":              7,
 	"backup":             10,
-	"channels":           16,
+	"channels":           9,
 	"channels/admission": 2,
 	"channels/api":       4,
 	"channels/console":   7,
