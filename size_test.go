@@ -142,7 +142,7 @@ var packageLimits = map[string]int{"cmd/gateway": 2800}
 // largePackages are not yet cut into rooms of a size that one can know.
 var largePackages = map[string]int{
 	"agent":       5640,
-	"cmd/gateway": 3241,
+	"cmd/gateway": 2900,
 }
 
 // TestPackageSizes checks that no package is longer than somebody can know.
@@ -199,7 +199,7 @@ func TestMethods(t *testing.T) {
 var wideFolders = map[string]int{
 	"agent":             75,
 	"channels/markdown": 6,
-	"cmd/gateway":       41,
+	"cmd/gateway":       31,
 	"store/bolt":        9,
 }
 

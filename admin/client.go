@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/channels/console"
+	"parley/store/bolt"
 )
 
 // ErrNotFound says that what was asked for does not exist.
@@ -127,4 +128,26 @@ func readRefusal(resp *http.Response) error {
 		return fmt.Errorf("%w: %s", ErrNotFound, refusal.Error.Message)
 	}
 	return errors.New(refusal.Error.Message)
+}
+
+// startTimeout is the time that a command waits for a gateway that is about to start.
+const startTimeout = 10 * time.Second
+
+// GatewayStarts reports whether err says that another process has the data folder,
+// and that proves to be a gateway that serves socket.
+func GatewayStarts(ctx context.Context, err error, socket string) bool {
+	var locked *bolt.LockedError
+	if !errors.As(err, &locked) || locked.Brief {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for !console.Running(ctx, socket) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return true
 }

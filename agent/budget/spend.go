@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -111,4 +112,17 @@ func (b *Book) TakeBytes(ctx context.Context, who chat.Person, bytes int64) erro
 		return &chat.Refusal{Text: over.Text}
 	}
 	return err
+}
+
+// Meter returns a Model that asks model, which has that name in the config, at the
+// expense of who: it fails once their limits are reached.
+func (b *Book) Meter(who Spender, name string, model llm.Model) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		if err := b.Allow(ctx, who); err != nil {
+			return llm.Message{}, err
+		}
+		answer, err := model.Generate(ctx, req, stream)
+		b.Charge(ctx, who, 1, cmp.Or(answer.Model, name), answer.Usage)
+		return answer, err
+	})
 }

@@ -188,6 +188,33 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 	}
 }
 
+// Select yields the turn of that number only: 1 is the first, -1 the last, 0 stands for
+// all turns. The error says that there is no such turn.
+func (r *Recording) Select(number int) (iter.Seq[Turn], error) {
+	if number == 0 {
+		return r.Turns(), nil
+	}
+	count := 0
+	for range r.Turns() {
+		count++
+	}
+	wanted := number
+	if wanted < 0 {
+		wanted += count + 1
+	}
+	if wanted < 1 || wanted > count {
+		return nil, fmt.Errorf("there is no turn %d; there are %d", number, count)
+	}
+	return func(yield func(Turn) bool) {
+		for t := range r.Turns() {
+			if t.N == wanted {
+				yield(t)
+				return
+			}
+		}
+	}, nil
+}
+
 // history returns what records tell, those up to since left out.
 func (r *Recording) history(records []conversation.NumberedRecord, since uint64) *conversation.History {
 	h := conversation.NewHistory(r.zone)

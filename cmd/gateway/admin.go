@@ -28,7 +28,7 @@ func (p *program) admin(ctx context.Context) (*admin.Client, error) {
 			return nil, loadErr
 		}
 		end, err := p.openGateway(ctx, c)
-		if startsSoon(ctx, err, socket) {
+		if admin.GatewayStarts(ctx, err, socket) {
 			return nil, nil
 		}
 		return end, err

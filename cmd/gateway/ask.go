@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley/admin"
-	"parley/backup"
 	"parley/config"
+	"parley/host"
 	"parley/redact"
 )
 
@@ -23,7 +21,7 @@ type adminTask func(ctx context.Context, c *admin.Client, args []string) error
 // gatewayCommand returns a command that asks the gateway, whether one runs or not.
 func (p *program) gatewayCommand(use, short string, args cobra.PositionalArgs, do adminTask) *cobra.Command {
 	run := func(c *cobra.Command, args []string) error {
-		ctx, stop := untilSignal(c.Context(), os.Interrupt)
+		ctx, stop := host.UntilSignal(c.Context(), os.Interrupt)
 		defer stop()
 		client, err := p.admin(ctx)
 		if err != nil {
@@ -62,7 +60,7 @@ func (p *program) gatewayCommands() []*cobra.Command {
 		p.gatewayCommand("link [NAME]", "Create a one-time sign-in link, for the owner or for NAME, who is invited by it",
 			cobra.MaximumNArgs(1),
 			func(ctx context.Context, c *admin.Client, args []string) error {
-				person := webOwner
+				person := config.WebOwner
 				if len(args) > 0 {
 					person = args[0]
 				}
@@ -108,22 +106,11 @@ func (p *program) restoreCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		printRestored(p.stdout, cfg, report)
+		report.Print(p.stdout, cfg.Zone())
+		if cfg.Found {
+			fmt.Fprintln(p.stdout, "kept "+cfg.File+"; the config of the backup is not put in its place")
+		}
 		return nil
 	}
 	return c
-}
-
-func printRestored(w io.Writer, c *config.Config, r backup.Report) {
-	fmt.Fprintln(w, "backup of "+r.Made.In(c.Zone()).Format(time.DateTime))
-	for _, path := range r.Moved {
-		fmt.Fprintln(w, "moved "+path+" to "+r.MovedTo)
-	}
-	if c.Found {
-		fmt.Fprintln(w, "kept "+c.File+"; the config of the backup is not put in its place")
-	}
-	if n := r.Waiting; n.Messages+n.Replies > 0 {
-		const waiting = "what waited when the backup was made is now in the dead letters: messages %d, replies %d\n"
-		fmt.Fprintf(w, waiting, n.Messages, n.Replies)
-	}
 }

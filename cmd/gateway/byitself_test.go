@@ -18,6 +18,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/web"
 )
 
@@ -353,7 +354,7 @@ func TestHeartbeat(t *testing.T) {
 		if out, code := w.run("", "cron", "run", "heartbeat"); code != 0 {
 			t.Fatalf("run: %d %s", code, out)
 		}
-		j := w.job(heartbeatID, "over", func(j scheduler.Job) bool {
+		j := w.job(jobs.HeartbeatID, "over", func(j scheduler.Job) bool {
 			return len(j.Runs) == n && j.Runs[n-1].Seconds > 0 && j.Runs[n-1].Outcome != scheduler.Sending
 		})
 		if r := j.Runs[n-1]; string(r.Outcome)+": "+r.Note != want || len(w.asked()) != requests {
@@ -404,15 +405,15 @@ func TestHouseJobFails(t *testing.T) {
 	w.start()
 	s := w.telegramSpot()
 	s.asks("hello", "heard hello")
-	name := filepath.Join(w.dir, "workspace", heartbeatFile)
+	name := filepath.Join(w.dir, "workspace", "HEARTBEAT.md")
 	if err := errors.Join(os.Remove(name), os.Mkdir(name, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	for n := 1; n <= 4; n++ {
-		if out, code := w.run("", "cron", "run", heartbeatID); code != 0 {
+		if out, code := w.run("", "cron", "run", jobs.HeartbeatID); code != 0 {
 			t.Fatalf("run: %d %s", code, out)
 		}
-		w.job(heartbeatID, "over", func(j scheduler.Job) bool {
+		w.job(jobs.HeartbeatID, "over", func(j scheduler.Job) bool {
 			return len(j.Runs) == n && j.Runs[n-1].Seconds > 0 && j.Runs[n-1].Outcome != scheduler.Sending
 		})
 	}

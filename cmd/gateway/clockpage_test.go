@@ -38,7 +38,7 @@ func TestClockPage(t *testing.T) {
 	press("button[data-post$='/run']:has(+ button[data-patch])")
 	chat.last("heard Make <b>tea</b>")
 	for _, j := range s.jobs() {
-		if j.ID != jobs.DreamID && j.ID != heartbeatID {
+		if j.ID != jobs.DreamID && j.ID != jobs.HeartbeatID {
 			s.job(j.ID, "delivered", hasEnded(scheduler.Delivered))
 		}
 	}

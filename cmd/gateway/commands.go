@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/admin"
 	"parley/channels/console"
 	"parley/chat"
 	"parley/config"
@@ -120,35 +121,13 @@ func (p *program) chat(ctx context.Context) error {
 	}
 	if !running {
 		err := p.serve(ctx, true)
-		if !startsSoon(ctx, err, socketOf(c)) {
+		if !admin.GatewayStarts(ctx, err, socketOf(c)) {
 			return err
 		}
 	}
-	ctx, stop := untilSignal(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := host.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return console.Chat(ctx, socketOf(c), p.terminal(c))
-}
-
-// startTime is how long a command waits for a gateway that is about to start.
-const startTime = 10 * time.Second
-
-// startsSoon reports whether err says that another process has the data folder,
-// and that proves to be a gateway that serves socket.
-func startsSoon(ctx context.Context, err error, socket string) bool {
-	var locked *bolt.LockedError
-	if !errors.As(err, &locked) || locked.Brief {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	for !console.Running(ctx, socket) {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return true
 }
 
 // health fails unless a gateway answers on the socket. It asks nothing of model
@@ -188,7 +167,7 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := host.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr, Recent: &redact.Recent{}, Redact: &p.redact}
 	if chat || c.Channels["console"] != nil {

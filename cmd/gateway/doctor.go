@@ -60,7 +60,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 		all = append(all, doctor.Check{Name: name, Run: run})
 	}
 	add("config", func(context.Context) doctor.Finding {
-		return doctor.ConfigFile(c.File, c.Found, warningsOf(c))
+		return doctor.ConfigFile(c.File, c.Found, c.Warnings())
 	})
 	add("data", func(context.Context) doctor.Finding { return doctor.Folder(c.DataDir, c.Workspace) })
 	add("workspace", func(context.Context) doctor.Finding {
@@ -74,7 +74,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
 		add("model "+name, func(ctx context.Context) doctor.Finding { return checkModel(ctx, name, c.Models[name]) })
 	}
-	for _, name := range networks(c) {
+	for _, name := range c.Networks() {
 		settings := c.Channels[name]
 		channel, err := settings.Driver.(network.Driver).Build(network.NewHost(name, mem.New()))
 		add(name, func(ctx context.Context) doctor.Finding {

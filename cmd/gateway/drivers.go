@@ -69,16 +69,6 @@ func (g *gateway) modelNames() []string { return slices.Sorted(maps.Keys(g.now.L
 
 func (g *gateway) hasModel(name string) bool { return g.now.Load().Models[name] != nil }
 
-// networks are the channels of c on which people have ids, sorted by name.
-func networks(c *config.Config) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(c.Channels)) {
-		if c.Channels[name].Senders != nil {
-			list = append(list, name)
-		}
-	}
-	return list
-}
-
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
 func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
@@ -100,7 +90,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 		g.hub.Add("web", browser)
 	}
 	webhooks := map[string]*http.ServeMux{}
-	for _, name := range networks(g.Config) {
+	for _, name := range g.Config.Networks() {
 		base := network.NewHost(name, g.store)
 		base.Open = g.files.OpenNamed
 		base.Texts = &g.texts.Channels
@@ -148,7 +138,7 @@ func (g *gateway) console(leave func(error)) channels.Channel {
 
 // othersServed names the channels besides the terminal.
 func othersServed(c *config.Config) []string {
-	names := networks(c)
+	names := c.Networks()
 	if c.Channels["web"] != nil {
 		names = append(names, "the web page")
 	}

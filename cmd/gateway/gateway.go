@@ -96,7 +96,7 @@ type gateway struct {
 	web       *web.Server
 	listeners []net.Listener
 	servers   []*http.Server // of each of listeners
-	moved     string         // why the web page is not at http.listen; "" if it is
+	otherPort string         // why the web page is not at http.listen; "" if it is
 }
 
 // redact returns text without secrets.
@@ -172,7 +172,7 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	g.pool.Set(settings)
 	jobHostOf(g).openScheduler()
 	jobHostOf(g).openManager()
-	access, err := accessOf(g.Config)
+	access, err := g.Config.Rules()
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -24,22 +22,32 @@ import (
 // its address for everybody else, unless there is none or this is a chat. It
 // opens the addresses of hooks, which networks call, too.
 func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux) error {
-	c, addr := g.Config, cmp.Or(g.Config.HTTP.Listen, "localhost:0") // of a chat: where its links will lead
+	c := g.Config
+	addr := cmp.Or(c.HTTP.Listen, "localhost:0") // of a chat: where its links will lead
 	var front net.Listener
 	if c.HTTP.Listen != "" && !g.Chat {
+		fallback := ""
+		if c.HTTP.Listen == config.DefaultListen && c.HTTP.PublicURL == "" { // nobody chose it
+			fallback = config.FreeListen
+		}
 		var err error
-		if front, err = listenHTTP(ctx, c); err != nil {
-			return err
+		if front, addr, err = web.Listen(ctx, c.HTTP.Listen, fallback); err != nil {
+			return fmt.Errorf("http.listen: %w", err)
 		}
-		addr = boundAs(c.HTTP.Listen, front.Addr())
-		if !strings.HasSuffix(c.HTTP.Listen, ":0") && addr != c.HTTP.Listen {
-			g.moved = fmt.Sprintf("%s is in use by another program, so the web page is at %s until the next start", c.HTTP.Listen, addr)
-			g.Log.Warn("http.listen is in use by another program, so the web page has another port until the next start", "wanted", c.HTTP.Listen, "address", addr)
-		}
+		g.noteOtherPort(addr)
 	}
 	cfg := web.Config{
-		Listen: addr, PublicURL: c.HTTP.PublicURL, Token: string(c.HTTP.AdminToken), Version: version(), Zone: c.Zone(),
-		Store: g.store, Gateway: ownerAPI{g}.view(), Log: g.Log, Metrics: g.observer.Handler(), Audit: g.auditLog.Add, API: g.api.Serve,
+		Listen:    addr,
+		PublicURL: c.HTTP.PublicURL,
+		Token:     string(c.HTTP.AdminToken),
+		Version:   version(),
+		Zone:      c.Zone(),
+		Store:     g.store,
+		Gateway:   ownerAPI{g}.view(),
+		Log:       g.Log,
+		Metrics:   g.observer.Handler(),
+		Audit:     g.auditLog.Add,
+		API:       g.api.Serve,
 	}
 	if g.browser != nil {
 		cfg.Chat = g.browser.Serve
@@ -71,35 +79,21 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 	return nil
 }
 
-// listenHTTP listens where c says. If that is the default and another program is
-// there, it listens at any free port: a first run must not end because of it.
-// Whoever chose an address is told that it is taken.
-func listenHTTP(ctx context.Context, c *config.Config) (net.Listener, error) {
-	listen := (&net.ListenConfig{}).Listen
-	l, err := listen(ctx, "tcp", c.HTTP.Listen)
-	switch {
-	case err == nil:
-		return l, nil
-	case !errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("http.listen: %w", err)
-	case c.HTTP.Listen == config.DefaultListen && c.HTTP.PublicURL == "":
-		if free, err := listen(ctx, "tcp", config.FreeListen); err == nil {
-			return free, nil
-		}
+// noteOtherPort warns if addr, where the web page is, is not where it was to be.
+func (g *gateway) noteOtherPort(addr string) {
+	wanted := g.Config.HTTP.Listen
+	if addr == wanted || strings.HasSuffix(wanted, ":0") {
+		return
 	}
-	return nil, fmt.Errorf("http.listen: another program uses %s: end it, or choose another port in the config: %w", c.HTTP.Listen, err)
+	const text = "%s is in use by another program, so the web page is at %s until the next start"
+	g.otherPort = fmt.Sprintf(text, wanted, addr)
+	g.Log.Warn("http.listen is in use by another program, so the web page has another port until the next start",
+		"wanted", wanted, "address", addr)
 }
 
 // addServer has s serve the connections of l once the gateway runs.
 func (g *gateway) addServer(l net.Listener, s *http.Server) {
 	g.listeners, g.servers = append(g.listeners, l), append(g.servers, s)
-}
-
-// boundAs is the address that listen has become, under the name it has in the config.
-func boundAs(listen string, bound net.Addr) string {
-	host, _, _ := net.SplitHostPort(listen)
-	_, port, _ := net.SplitHostPort(bound.String())
-	return net.JoinHostPort(host, port)
 }
 
 // printWebLink tells whoever started the gateway where the page is. Only a person at a
@@ -113,14 +107,14 @@ func (g *gateway) printWebLink(ctx context.Context) {
 		fmt.Fprintf(g.Stderr, "%-9s %s (parley link prints a link that signs you in)\n", "web", g.web.Home())
 		return
 	}
-	link, err := g.web.Link(ctx, webOwner)
+	link, err := g.web.Link(ctx, config.WebOwner)
 	if err != nil {
 		g.Log.Error("no link to the web page", "err", err)
 		return
 	}
 	fmt.Fprintf(g.Stderr, "%-9s %s (signs you in once; parley link makes another)\n", "web", link)
-	if g.moved != "" {
-		fmt.Fprintf(g.Stderr, "%-9s %s\n", "warning", g.moved)
+	if g.otherPort != "" {
+		fmt.Fprintf(g.Stderr, "%-9s %s\n", "warning", g.otherPort)
 	}
 }
 

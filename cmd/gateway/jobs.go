@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"parley/agent"
 	"parley/chat"
@@ -26,7 +24,15 @@ func (j jobHost) openScheduler() {
 		own = append(own, scheduler.System{ID: jobs.DreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: j.app.knowledge.dream})
 	}
 	if c.Heartbeat.Every > 0 {
-		own = append(own, scheduler.System{ID: heartbeatID, Schedule: scheduler.Schedule{Every: c.Heartbeat.Every}, Do: j.heartbeat})
+		beat := j.heartbeat()
+		own = append(own, scheduler.System{
+			ID:       jobs.HeartbeatID,
+			Schedule: scheduler.Schedule{Every: c.Heartbeat.Every},
+			Do: func(ctx context.Context, job scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
+				j.forgetOldSessions(ctx)
+				return beat.Run(ctx, job, r)
+			},
+		})
 	}
 	j.app.scheduler = scheduler.New(scheduler.Config{
 		Store: j.app.store, Deliver: j.app.pool.Deliver, Role: j.roleNow, Tell: j.tellChat,
@@ -104,29 +110,37 @@ func (j jobHost) command(ctx context.Context, m chat.Message) (string, error) {
 	return j.app.jobs.Command(ctx, m)
 }
 
-// ownerAt is the owner who has a job made for the session to: the one whose chat
-// it is, or else one of its channel, who is among others there. They are who they
-// are on the channel, so that their rights there count (R-S24).
+// ownerAt returns the owner for whom a job is made that tells the session to.
 func (j jobHost) ownerAt(to string) (jobs.Asker, error) {
-	at, _ := j.app.hub.OwnerChat()
-	if i := strings.LastIndex(to, ":"); to != "" {
-		at = chat.Address{Channel: to[:max(i, 0)]}
-		at.Chat, at.Thread, _ = strings.Cut(to[i+1:], "/")
+	rules, err := j.app.now.Load().Rules()
+	if err != nil {
+		return jobs.Asker{}, err
 	}
-	a := jobs.Asker{At: at, Group: true}
-	access, err := accessOf(j.app.now.Load())
-	for _, owner := range access.Owners() {
-		channel, id := owner, "" // of somebody who is alone there
-		if i := strings.LastIndex(owner, ":"); i >= 0 {
-			channel, id = owner[:i], owner[i+1:]
-		}
-		if own := id == "" || strings.TrimPrefix(at.Chat, "@") == id; channel == at.Channel && (own || a.From.Role == "") {
-			a.Group = !own
-			a.From = chat.Sender{ID: id, Role: chat.Owner}
-		}
+	office, _ := j.app.hub.OwnerChat()
+	return jobs.OwnerAt(rules.Owners(), office, to)
+}
+
+// heartbeat returns the run of the job heartbeat.
+func (j jobHost) heartbeat() jobs.Heartbeat {
+	return jobs.Heartbeat{
+		Read:      j.app.files.Names().ReadFile,
+		Owner:     func() (jobs.Asker, error) { return j.ownerAt("") },
+		Model:     func() string { return j.app.now.Load().Heartbeat.Model },
+		Scheduler: func() *scheduler.Scheduler { return j.app.scheduler },
+		Deliver:   j.app.pool.Deliver,
+		Texts:     j.app.texts.Gateway.Heartbeat,
 	}
-	if a.From.Role == "" || at.Chat == "" || at.Channel == "api" {
-		return jobs.Asker{}, errors.Join(err, fmt.Errorf("no owner is at '%s': name a chat that an owner is in, such as telegram:ID for an ID in owners, or console:local", to))
+}
+
+// forgetOldSessions deletes the sessions of jobs that no longer exist.
+func (j jobHost) forgetOldSessions(ctx context.Context) {
+	err := jobs.Sessions{
+		List:   j.app.pool.Sessions().Talks,
+		Exists: j.exists,
+		Idle:   j.app.pool.Resting,
+		Forget: j.app.forgetSession,
+	}.Sweep(ctx)
+	if err != nil {
+		j.app.Log.Error("sessions of jobs that are gone could not be deleted", "err", err)
 	}
-	return a, nil
 }

@@ -34,7 +34,7 @@ func newWatch(t *testing.T) *watch {
 		Store: mem.New(), Zone: c.Zone(),
 		System: []scheduler.System{
 			{ID: jobs.DreamID, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: nothing},
-			{ID: heartbeatID, Schedule: scheduler.Schedule{Every: 30 * time.Minute}, Do: nothing},
+			{ID: jobs.HeartbeatID, Schedule: scheduler.Schedule{Every: 30 * time.Minute}, Do: nothing},
 		},
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -76,7 +76,7 @@ func TestRS24OwnerAt(t *testing.T) {
 	c := &config.Config{Owners: []string{"console", "web", "telegram:1", "telegram:3", "discord:77"}}
 	h := &gateway{hub: channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})}
 	h.now.Store(c)
-	access, err := accessOf(c)
+	access, err := c.Rules()
 	if err != nil {
 		t.Fatal(err)
 	}

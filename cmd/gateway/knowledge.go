@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"time"
 
 	"parley/agent"
@@ -21,8 +17,6 @@ import (
 	"parley/memory/skills"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
-	"parley/store"
-	"parley/texts"
 	"parley/tools"
 	"parley/tools/recall"
 	"parley/workspace"
@@ -82,52 +76,34 @@ func (k knowledge) Append(ctx context.Context, who chat.Person, e memory.Entry) 
 	return k.history.Append(ctx, who, e)
 }
 
-// dreamModel is the model that thinks about what who said in a run of the dream, at
-// their expense.
-func (k knowledge) dreamModel(who chat.Person, run string) llm.Model {
-	spender := budget.Spender{Person: who, Job: jobs.DreamID, Run: run}
-	name := k.app.now.Load().DreamModel()
-	model := k.app.pool.Model(name)
-	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
-		if err := k.app.pool.Budget().Allow(ctx, spender); err != nil {
-			return llm.Message{}, err
-		}
-		answer, err := model.Generate(ctx, req, stream)
-		k.app.pool.Budget().Charge(ctx, spender, 1, cmp.Or(answer.Model, name), answer.Usage)
-		return answer, err
-	})
-}
-
-const silence = 15 * time.Minute // after which what was said may be summed up
+// dreamSilence is how long a conversation must have been silent to be summed up.
+const dreamSilence = 15 * time.Minute
 
 // dream sums up what was said since the last one and goes over everybody's memory.
 func (k knowledge) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
-	silent := silence
+	silence := dreamSilence
 	if r.Key != "" { // somebody wants it now, with what was said a moment ago
-		silent = 0
+		silence = 0
 	}
 	run := fmt.Sprintf("%s/%d", jobs.DreamID, r.N)
-	summed, left := k.app.pool.Digest(ctx, jobs.DreamID, run, silent) // what there is can be dreamt all the same
+	summed, left := k.app.pool.Digest(ctx, jobs.DreamID, run, silence) // the dream reads what there is all the same
+	book := k.app.pool.Budget()
 	dreamer := memory.Dreamer{
-		Past: k.history, Versions: k.notes.Versions, Zone: k.app.Config.Zone(),
-		Model: func(who chat.Person) llm.Model { return k.dreamModel(who, run) },
-		Texts: &k.app.texts.Memory, Ask: k.proposeChange,
+		Past:     k.history,
+		Versions: k.notes.Versions,
+		Zone:     k.app.Config.Zone(),
+		Model: func(who chat.Person) llm.Model {
+			name := k.app.now.Load().DreamModel()
+			return book.Meter(budget.Spender{Person: who, Job: jobs.DreamID, Run: run}, name, k.app.pool.Model(name))
+		},
+		Texts: &k.app.texts.Memory,
+		Ask:   k.proposeChange,
 	}
 	read, changes, err := dreamer.DreamAll(ctx)
-	tokens, cost := k.app.pool.Budget().RunUsage(ctx, run)
-	k.sweep(ctx)
-	note := dreamNote(k.app.texts.Gateway.Dream, summed, read, changes)
+	tokens, cost := book.RunUsage(ctx, run)
+	jobHostOf(k.app).forgetOldSessions(ctx)
+	note := memory.DreamNote(k.app.texts.Gateway.Dream, summed, read, changes)
 	return scheduler.Ended{Note: note, Tokens: tokens, Cost: cost}, errors.Join(left, err)
-}
-
-// dreamNote says what came of a dream: how many parts of conversations it summed
-// up and read, and how many changes of memory it made.
-func dreamNote(say texts.Dream, summed, read, changes int) string {
-	note := say.Note.With(say.Parts.Of(read), say.Changes.Of(changes))
-	if summed > 0 {
-		note = say.Summed.With(summed, note)
-	}
-	return note
 }
 
 // proposeChange asks owners about what a dream would change of who the agent is or
@@ -136,34 +112,9 @@ func (k knowledge) proposeChange(ctx context.Context, c memory.Change) {
 	if c.Who != chat.TheOwner {
 		return
 	}
-	say := k.app.texts.Gateway.Dream
-	names := slices.Sorted(maps.Keys(c.Asks))
-	which := names[len(names)-1]
-	if first := names[:len(names)-1]; len(first) > 0 {
-		which = say.And.With(strings.Join(first, ", "), which)
-	}
-	text := say.Proposed.With(which, c.ID)
+	text := memory.ProposalNotice(k.app.texts.Gateway.Dream, c)
 	if err := k.app.hub.TellOwners(ctx, "dream asks "+c.ID, text); err != nil {
 		k.app.Log.Warn("owners not told of a proposed change of memory", "change", c.ID, "err", err)
-	}
-}
-
-// sweep forgets the sessions of isolated jobs that are there no more, once what
-// they began is done.
-func (k knowledge) sweep(ctx context.Context) {
-	talks, err := k.app.pool.Sessions().Talks(ctx, scheduler.Sessions)
-	for _, t := range talks {
-		if _, e := k.app.scheduler.Job(ctx, strings.TrimPrefix(string(t.Session), scheduler.Sessions)); !errors.Is(e, store.ErrNotFound) {
-			continue
-		}
-		resting, e := k.app.pool.Resting(ctx, t.Session)
-		if e == nil && resting {
-			e = k.app.forgetSession(ctx, t.Session)
-		}
-		err = errors.Join(err, e)
-	}
-	if err != nil {
-		k.app.Log.Error("sessions of jobs that are gone not forgotten", "err", err)
 	}
 }
 
@@ -179,44 +130,28 @@ func (k knowledge) recall(ctx context.Context, who chat.Person, words string, mo
 
 // commands are what people can do with what is known of them.
 func (k knowledge) commands() []agent.Command {
-	notes, help := k.notes, k.app.texts.Gateway.Commands
-	whose := func(m chat.Message) chat.Person { return chat.Whose(m.At, m.From, m.Group) }
-	rest := func(m chat.Message) string {
-		_, rest := chat.Word(m.Text)
-		return rest
+	help := k.app.texts.Gateway.Commands
+	dream := func(ctx context.Context, m chat.Message) (string, error) {
+		return k.notes.DreamCommand(ctx, m, k.app.texts.Gateway.Dream.Usage, k.dreamNow)
 	}
 	return []agent.Command{
-		{Name: "memory", Help: help.Memory, Do: func(ctx context.Context, m chat.Message) (string, error) {
-			return notes.Show(ctx, whose(m))
-		}},
-		{Name: "remember", Help: help.Remember, Do: func(ctx context.Context, m chat.Message) (string, error) {
-			return notes.Remember(ctx, whose(m), rest(m), m.Key())
-		}},
-		{Name: "forget", Help: help.Forget, Do: func(ctx context.Context, m chat.Message) (string, error) {
-			return notes.Forget(ctx, whose(m), rest(m), m.Key())
-		}},
-		{Name: "dream", Help: help.Dream, Do: func(ctx context.Context, m chat.Message) (string, error) {
-			word, id := chat.Word(rest(m))
-			switch {
-			case word == "log":
-				return notes.Changes(ctx, whose(m), id)
-			case word == "restore" && id != "":
-				return notes.Restore(ctx, whose(m), id, m.Key())
-			case word == "accept" && id != "":
-				return notes.Accept(ctx, whose(m), id, m.Key())
-			case word != "":
-				return k.app.texts.Gateway.Dream.Usage, nil
-			}
-			return k.dreamNow(ctx, m)
-		}},
-		{Name: "skills", Help: help.Skills, Do: func(ctx context.Context, m chat.Message) (string, error) {
-			kit, err := (*k.app.kit.Load())(ctx, tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group, Model: k.app.now.Load().Agent.Model})
-			if err != nil {
-				return "", err
-			}
-			return k.skills.List(kit.Has, k.app.hasModel), nil
-		}},
+		{Name: "memory", Help: help.Memory, Do: k.notes.MemoryCommand},
+		{Name: "remember", Help: help.Remember, Do: k.notes.RememberCommand},
+		{Name: "forget", Help: help.Forget, Do: k.notes.ForgetCommand},
+		{Name: "dream", Help: help.Dream, Do: dream},
+		{Name: "skills", Help: help.Skills, Do: k.listSkills},
 	}
+}
+
+// listSkills answers the slash command /skills.
+func (k knowledge) listSkills(ctx context.Context, m chat.Message) (string, error) {
+	model := k.app.now.Load().Agent.Model
+	scope := tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group, Model: model}
+	kit, err := (*k.app.kit.Load())(ctx, scope)
+	if err != nil {
+		return "", err
+	}
+	return k.skills.List(kit.Has, k.app.hasModel), nil
 }
 
 // dreamNow starts the dream before its time. It covers everybody's memory, so

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"sync"
-	"time"
 	_ "time/tzdata" // the zone of the config must be known on any machine
 
 	"parley/config"
@@ -68,38 +65,3 @@ type exit struct {
 
 func (e exit) Error() string { return e.err.Error() }
 func (e exit) Unwrap() error { return e.err }
-
-const forcedExitDelay = time.Second // from the second signal to the end
-
-// untilSignal returns a context that ends at the first of signals. (In a chat at
-// the terminal, Ctrl-C is a key and no signal.) Another one
-// ends the process within two seconds, whatever it is doing: what was accepted
-// is on disk (P16). Call stop when there is nothing left to end.
-func untilSignal(ctx context.Context, signals ...os.Signal) (told context.Context, stop func()) {
-	told, cancel := context.WithCancel(ctx)
-	heard := make(chan os.Signal, 2)
-	signal.Notify(heard, signals...)
-	var listener sync.WaitGroup
-	done := make(chan struct{})
-	listener.Go(func() {
-		for range 2 {
-			select {
-			case <-heard:
-				cancel()
-			case <-done:
-				return
-			}
-		}
-		select {
-		case <-time.After(forcedExitDelay):
-			os.Exit(exitFailure)
-		case <-done:
-		}
-	})
-	return told, sync.OnceFunc(func() {
-		signal.Stop(heard)
-		close(done)
-		listener.Wait()
-		cancel()
-	})
-}

@@ -11,13 +11,11 @@ import (
 	"parley/agent/deadletter"
 	"parley/backup"
 	"parley/channels"
-	"parley/chat"
 	"parley/config"
 	"parley/host"
 	"parley/scheduler"
 	"parley/store"
 	"parley/store/bolt"
-	"parley/texts"
 	"parley/workspace"
 )
 
@@ -38,21 +36,9 @@ func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.St
 		return nil, nil, explainStore(c, err)
 	}
 	if replaced != nil {
-		notes = append(notes, replacedNote(g.texts.Gateway.Owners, *replaced, c.Zone()))
+		notes = append(notes, replaced.Notice(g.texts.Gateway.Owners, c.Zone()))
 	}
 	return opened, notes, nil
-}
-
-// replacedNote tells owners that a copy has taken the place of the store.
-func replacedNote(say texts.OwnerNotices, r backup.Report, zone *time.Location) string {
-	note := say.StoreReplaced.With(r.Made.In(zone).Format(time.DateTime))
-	if len(r.Moved) > 0 {
-		note += say.DamagedFileIn.With(r.MovedTo)
-	}
-	if w := r.Waiting; w.Messages+w.Replies > 0 {
-		note += say.Abandoned.With(w.Messages, w.Replies)
-	}
-	return note
 }
 
 // probeStore reads a whole store file in a process of its own.
@@ -82,7 +68,7 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 	if err != nil {
 		return w, err
 	}
-	for _, name := range networks(c) { // what was said since was answered, too, and must not be asked for again
+	for _, name := range c.Networks() { // what was said since was answered, too, and must not be asked for again
 		if err := deleteAll(ctx, s.Bucket(store.BucketSeen(name))); err != nil {
 			return w, err
 		}
@@ -129,15 +115,9 @@ func explainStore(c *config.Config, err error) error {
 
 // tellDamage tells owners of places in the store that cannot be read.
 func (g *gateway) tellDamage(ctx context.Context, places []string) error {
-	say := g.texts.Gateway.Owners
-	text := say.Damaged.Of(len(places)) + "\n"
-	for _, where := range places[:min(len(places), 3)] {
-		text += "- " + chat.OneLine(where) + "\n"
-	}
-	text += say.DamagedAdvice
-	if copies := backup.Copies(g.Config.DataDir); len(copies) > 0 {
-		text += say.DamagedRestore.With(g.Config.Command("restore", "--force", copies[0]))
-	}
+	c := g.Config
+	restore := func(file string) string { return c.Command("restore", "--force", file) }
+	text := backup.DamageNotice(g.texts.Gateway.Owners, places, c.DataDir, restore)
 	return g.hub.TellOwners(ctx, "damage:"+strings.Join(places, ","), text)
 }
 

@@ -44,9 +44,9 @@ func (o ownerAPI) view() web.Gateway {
 
 // warnings are what an owner should look after, of the gateway and its config.
 func (o ownerAPI) warnings() []string {
-	all := slices.Concat(o.app.startNotes(), damageWarning(o.app.texts.Gateway.Report, o.app.verifier.Damaged()), warningsOf(o.app.now.Load()))
-	if o.app.moved != "" {
-		all = append(all, o.app.moved)
+	all := slices.Concat(o.app.startNotes(), damageWarning(o.app.texts.Gateway.Report, o.app.verifier.Damaged()), o.app.now.Load().Warnings())
+	if o.app.otherPort != "" {
+		all = append(all, o.app.otherPort)
 	}
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"parley/agent/replay"
 	"parley/chat"
 	"parley/config"
+	"parley/host"
 	"parley/store/mem"
 )
 
@@ -42,7 +43,7 @@ func (p *program) replayCommand() *cobra.Command {
 	f.BoolVar(&v.printer.Requests, "requests", false, "print all that the model was shown, too")
 	f.StringVar(&save, "save", "", "write the recording to a new `file`, which replay can read")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := untilSignal(c.Context(), os.Interrupt)
+		ctx, stop := host.UntilSignal(c.Context(), os.Interrupt)
 		defer stop()
 		raw, zone, err := p.recording(ctx, args[0])
 		if err != nil {
@@ -81,7 +82,7 @@ func (p *program) recording(ctx context.Context, name string) (raw []byte, zone 
 
 // replay prints the turns that are wanted, or runs them again.
 func (v *replayer) replay(ctx context.Context, r *replay.Recording) error {
-	turns, err := v.selectTurns(r)
+	turns, err := r.Select(v.turn)
 	if err != nil {
 		return err
 	}
@@ -92,32 +93,6 @@ func (v *replayer) replay(ctx context.Context, r *replay.Recording) error {
 		v.printer.Print(t)
 	}
 	return nil
-}
-
-// selectTurns returns all turns of r, or the one that is wanted.
-func (v *replayer) selectTurns(r *replay.Recording) (iter.Seq[replay.Turn], error) {
-	if v.turn == 0 {
-		return r.Turns(), nil
-	}
-	count := 0
-	for range r.Turns() {
-		count++
-	}
-	wanted := v.turn
-	if wanted < 0 {
-		wanted += count + 1
-	}
-	if wanted < 1 || wanted > count {
-		return nil, fmt.Errorf("there is no turn %d; there are %d", v.turn, count)
-	}
-	return func(yield func(replay.Turn) bool) {
-		for t := range r.Turns() {
-			if t.N == wanted {
-				yield(t)
-				return
-			}
-		}
-	}, nil
 }
 
 // runAgain runs turns of r again and prints what is not as it was.

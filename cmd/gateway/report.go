@@ -17,7 +17,7 @@ func (g *gateway) printBanner() {
 	if g.Chat && !g.Terminal.Interactive() {
 		return
 	}
-	for _, line := range banner(g.Config, g.Chat) {
+	for _, line := range g.Config.Banner(version(), g.Chat) {
 		fmt.Fprintln(g.Stderr, line)
 	}
 }

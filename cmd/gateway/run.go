@@ -108,7 +108,7 @@ func ignoreClosed(err error) error {
 
 // apply goes on with what c says and could not be told before.
 func (g *gateway) apply(c *config.Config) error {
-	access, err := accessOf(c)
+	access, err := c.Rules()
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (g *gateway) apply(c *config.Config) error {
 	g.pool.Set(settings)
 	g.now.Store(c)
 	g.auditLog.Add("config", "config.json", "reloaded")
-	for _, w := range warningsOf(c) {
+	for _, w := range c.Warnings() {
 		g.Log.Warn(w)
 	}
 	g.keepGoodConfig(c)

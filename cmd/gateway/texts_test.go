@@ -12,7 +12,9 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/config"
+	"parley/memory"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/store"
 	"parley/store/mem"
 	"parley/texts/textstest"
@@ -87,7 +89,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 		w.now.Store(&config.Config{FellBack: errors.New("FAULT")})
 		allFromCatalogue(t, strings.Join(w.startNotes(), "\n"), data)
 		for _, summed := range []int{0, 3} {
-			allFromCatalogue(t, dreamNote(w.texts.Gateway.Dream, summed, 1, 2), data)
+			allFromCatalogue(t, memory.DreamNote(w.texts.Gateway.Dream, summed, 1, 2), data)
 		}
 		allFromCatalogue(t, strings.Join(damageWarning(w.texts.Gateway.Report, []string{"1"}), "\n"), data)
 	})
@@ -107,10 +109,10 @@ func TestHeartbeatFromCatalogue(t *testing.T) {
 		w.pool = agent.New(agent.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)}, agent.Settings{})
 		w.hub = channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})
 		for _, text := range []string{"", "- [ ] water the plants"} {
-			if err := folder.Names().WriteFile(heartbeatFile, []byte(text)); err != nil {
+			if err := folder.Names().WriteFile("HEARTBEAT.md", []byte(text)); err != nil {
 				t.Fatal(err)
 			}
-			e, err := jobHost{w.gateway}.heartbeat(t.Context(), scheduler.Job{ID: heartbeatID}, scheduler.Run{})
+			e, err := jobHost{w.gateway}.heartbeat().Run(t.Context(), scheduler.Job{ID: jobs.HeartbeatID}, scheduler.Run{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ func TestRS24RoleNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	access, err := accessOf(c)
+	access, err := c.Rules()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (t toolbox) undo(_ context.Context, id chat.SessionID) (string, error) {
 // send sends what the message tool says. Of a channel that is not there the model
 // is told: the Hub would only put the reply aside.
 func (t toolbox) send(c *config.Config) chat.Send {
-	known := append([]string{"console", "api"}, networks(c)...)
+	known := append([]string{"console", "api"}, c.Networks()...)
 	if t.app.browser != nil {
 		known = append(known, "web")
 	}

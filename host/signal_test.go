@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bufio"
@@ -15,11 +15,11 @@ import (
 // within two seconds though it is busy for ever (P16).
 func TestSecondSignalEndsIt(t *testing.T) {
 	if os.Getenv("PARLEY_TEST_SIGNAL") != "" {
-		ctx, stop := untilSignal(context.Background(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := UntilSignal(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		fmt.Println("ready")
 		<-ctx.Done()
-		fmt.Println("told")
+		fmt.Println("ending")
 		time.Sleep(time.Minute) // stands for a turn that does not end
 		return
 	}
@@ -34,7 +34,7 @@ func TestSecondSignalEndsIt(t *testing.T) {
 	}
 	var second time.Time
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() != "ready" && lines.Text() != "told" {
+		if lines.Text() != "ready" && lines.Text() != "ending" {
 			continue
 		}
 		second = time.Now()
@@ -42,7 +42,7 @@ func TestSecondSignalEndsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitFailure || cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
 		t.Errorf("ended with %v", err)
 	}
 	if d := time.Since(second); d > 2*time.Second || d < forcedExitDelay/2 {
@@ -51,9 +51,9 @@ func TestSecondSignalEndsIt(t *testing.T) {
 }
 
 func TestStopWithoutSignal(t *testing.T) {
-	ctx, stop := untilSignal(t.Context(), syscall.SIGTERM)
+	ctx, stop := UntilSignal(t.Context(), syscall.SIGTERM)
 	if ctx.Err() != nil {
-		t.Error("told too early")
+		t.Error("it ended too early")
 	}
 	stop()
 	stop()

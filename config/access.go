@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/channels/admission"
+)
+
+// WebOwner is whom the admin token signs in. Others have the names they were invited by.
+const WebOwner = "owner"
+
+// Networks returns the names of the channels on which people have ids, sorted.
+func (c *Config) Networks() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.Channels)) {
+		if c.Channels[name].Senders != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// allowLists returns the allow lists, by channel.
+func (c *Config) allowLists() map[string][]string {
+	lists := map[string][]string{}
+	for _, name := range c.Networks() {
+		lists[name] = c.Channels[name].Senders.Allow
+	}
+	return lists
+}
+
+// Rules returns who may talk. Whoever comes through the web page or the API has
+// signed in or shown a key.
+func (c *Config) Rules() (admission.Rules, error) {
+	allow := c.allowLists()
+	allow["web"] = []string{"*"}
+	allow["api"] = []string{"*"}
+	owners := slices.Clone(c.Owners)
+	if i := slices.Index(owners, "web"); i >= 0 {
+		owners = slices.Replace(owners, i, i+1, "web:"+WebOwner, "api:"+WebOwner)
+	}
+	return admission.NewRules(owners, allow)
+}
+
+// Warnings returns which allow lists are open to everybody (R-S7), and which owners
+// can never write.
+func (c *Config) Warnings() []string {
+	allow := c.allowLists()
+	rules, err := admission.NewRules(c.Owners, allow)
+	if err != nil { // no such config passes the checks
+		return []string{err.Error()}
+	}
+	warnings := rules.Warnings()
+	for _, owner := range c.Owners {
+		channel := owner[:max(strings.LastIndex(owner, ":"), 0)]
+		if _, ok := allow[channel]; channel != "" && !ok {
+			warnings = append(warnings, fmt.Sprintf("owners has %s, but there is no channel %s", owner, channel))
+		}
+	}
+	return warnings
+}
