@@ -121,28 +121,28 @@ func (s *Supervisor) Spawn(ctx context.Context, c tools.Subagent) (tools.Subagen
 	if err := s.cfg.Admit(ctx, &c); err != nil {
 		return c, err
 	}
-	s.roster.add(c, 0)
-	if err := ctx.Err(); err != nil { // whoever stopped the turn may not have seen c
+	if err := s.begin(ctx, c); err != nil {
 		s.roster.remove(c.ID)
+		_ = s.table.Delete(context.WithoutCancel(ctx), c.ID) // a record that is left has no task, and ends as lost
 		return c, err
 	}
-	whole := context.WithoutCancel(ctx) // record and task belong together
-	err = s.cfg.Retry(ctx, "begin subagent "+c.ID, func(context.Context) error { return s.begin(whole, c) })
-	if err != nil {
-		s.roster.remove(c.ID)
-		_ = s.table.Delete(whole, c.ID) // a record that is left belongs to a lost task, and ends so
-	}
-	return c, err
+	return c, nil
 }
 
-// begin records c and delivers its task.
+// begin records c and delivers its task, unless ctx has ended meanwhile: whoever
+// stopped the turn before c was in the roster has not stopped c.
 func (s *Supervisor) begin(ctx context.Context, c tools.Subagent) error {
-	revision, err := s.table.Put(ctx, c.ID, c, store.Any)
-	if err != nil {
+	whole := context.WithoutCancel(ctx) // no write is cut off in the middle
+	record := func(context.Context) error { return s.table.Set(whole, c.ID, c) }
+	if err := s.cfg.Retry(ctx, "record subagent "+c.ID, record); err != nil {
 		return err
 	}
-	s.roster.note(c, revision)
-	return s.reconcile(ctx, c)
+	s.roster.add(c, 0)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	deliver := func(context.Context) error { return s.reconcile(whole, c) }
+	return s.cfg.Retry(ctx, "deliver the task of subagent "+c.ID, deliver)
 }
 
 // existing returns the subagent that has c's assignment already, or the zero Subagent.

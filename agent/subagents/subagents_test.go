@@ -223,7 +223,7 @@ func TestDamagedRecordIsLoggedOnce(t *testing.T) {
 func TestForgetMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int64
-		h := newHost(watchedBucket{mem.New().Bucket("helpers"), func() { reads.Add(1) }})
+		h := newHost(watchedBucket{mem.New().Bucket("helpers"), func() { reads.Add(1) }, func() {}})
 		const many = 500
 		for i := range many {
 			c := tools.Subagent{ID: fmt.Sprintf("%08x", i), Parent: "test:1", State: tools.SubagentAnswered}
@@ -243,25 +243,51 @@ func TestForgetMany(t *testing.T) {
 	})
 }
 
-// A subagent that is begun as its parent is stopped is not begun (D-093).
+// A subagent that is begun as its parent is stopped is not begun (D-093): whether
+// the stop comes before its record is written, or while it is.
 func TestStoppedAsItBegins(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	h := newHost(watchedBucket{mem.New().Bucket("helpers"), cancel})
-	_, err := h.Spawn(ctx, tools.Subagent{ID: "a", Call: "a"})
-	left, _ := h.List(t.Context(), "")
-	working, _ := h.Working(t.Context(), func(tools.Subagent) bool { return true })
-	if err == nil || len(left)+len(working)+len(h.asked) > 0 {
-		t.Errorf("begun: %v, %+v, %+v, %q", err, left, working, h.asked)
+	for _, moment := range []string{"read", "write"} {
+		t.Run(moment, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var h *host
+			stopped := false
+			stop := func(at string) {
+				if at != moment || stopped {
+					return
+				}
+				stopped = true
+				cancel()
+				if err := h.CancelAll(t.Context(), anySubagent); err != nil {
+					t.Error(err)
+				}
+			}
+			bucket := mem.New().Bucket("helpers")
+			h = newHost(watchedBucket{bucket, func() { stop("read") }, func() { stop("write") }})
+			_, err := h.Spawn(ctx, tools.Subagent{ID: "a", Call: "a"})
+			left, _ := h.List(t.Context(), "")
+			working, _ := h.Working(t.Context(), anySubagent)
+			if err == nil || len(left)+len(working)+len(h.asked) > 0 {
+				t.Errorf("begun: %v, %+v, %+v, %q", err, left, working, h.asked)
+			}
+		})
 	}
 }
 
-// A watchedBucket calls then after each value that was read.
+func anySubagent(tools.Subagent) bool { return true }
+
+// A watchedBucket calls afterRead and beforeWrite.
 type watchedBucket struct {
 	store.Bucket
-	then func()
+	afterRead   func()
+	beforeWrite func()
 }
 
 func (b watchedBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
-	defer b.then()
+	defer b.afterRead()
 	return b.Bucket.Get(ctx, key)
+}
+
+func (b watchedBucket) Put(ctx context.Context, key string, value []byte, rev uint64) (uint64, error) {
+	b.beforeWrite()
+	return b.Bucket.Put(ctx, key, value, rev)
 }
