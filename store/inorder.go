@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// InOrder does two writes, the second as soon as it cannot overtake the first
-// any more, so that they may share a commit: if the second is on disk, the first
-// is. Its error is that of both. When the first failed, the second is not done,
-// unless it had begun.
+// InOrder makes two writes. The second begins as soon as it cannot overtake the first
+// any more, so that they may share a commit: if the second is on disk, so is the first.
+// It returns the error of either. If the first fails, the second is not made, unless it
+// had begun.
 func InOrder(ctx context.Context, first, second func(context.Context) error) error {
 	var wg sync.WaitGroup
 	var errSecond error
@@ -28,8 +28,8 @@ func InOrder(ctx context.Context, first, second func(context.Context) error) err
 
 type queuedKey struct{}
 
-// Queued tells who writes with ctx that no later write can overtake this one. A
-// Store whose writes wait for their turn may call it as soon as that is so.
+// Queued tells the caller of InOrder that no later write can overtake the one with this
+// ctx. A Store that queues its writes may call it as soon as that is so.
 func Queued(ctx context.Context) {
 	if begin, ok := ctx.Value(queuedKey{}).(func()); ok {
 		begin()

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Pending is the part of a queue that lives in memory: which work is free and
-// which is in somebody's hands. It serves the drivers whose queues belong to
-// one process. Work is known by its number; the lowest is the oldest.
+// Pending is the part of a queue that is in memory: which work is free and which is
+// held. It is for drivers whose queues belong to one process. Work is known by its
+// number; the lowest is the oldest.
 type Pending struct {
 	wake chan struct{} // holds one token when work may be free
 	end  chan struct{}
@@ -24,7 +24,7 @@ func NewPending() *Pending {
 	return &Pending{wake: make(chan struct{}, 1), end: make(chan struct{}), work: map[uint64]bool{}}
 }
 
-// Add makes work known, free to be pulled.
+// Add adds work that is free to be pulled.
 func (p *Pending) Add(ns ...uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *Pending) Add(ns ...uint64) {
 func (p *Pending) Pull(ctx context.Context) (uint64, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			p.signal() // the token this call may have taken is for someone else
+			p.signal() // another call may need the token that this one has taken
 			return 0, err
 		}
 		select {
@@ -58,8 +58,7 @@ func (p *Pending) Pull(ctx context.Context) (uint64, error) {
 	}
 }
 
-// Return gives work that the caller holds back after d, unless it is dropped
-// by then.
+// Return returns work that the caller holds after d, unless it is dropped by then.
 func (p *Pending) Return(n uint64, d time.Duration) {
 	if d > 0 {
 		time.AfterFunc(d, func() { p.Return(n, 0) })
@@ -72,14 +71,14 @@ func (p *Pending) Return(n uint64, d time.Duration) {
 	}
 }
 
-// Later returns the Later of the [Item] that holds n now. It works once: by
-// the second time somebody else may hold n.
+// Later returns the function Later of the [Item] that holds n now. It works once: by
+// the second time another Item may hold n.
 func (p *Pending) Later(n uint64) func(time.Duration) {
 	var once sync.Once
 	return func(d time.Duration) { once.Do(func() { p.Return(n, d) }) }
 }
 
-// Drop forgets work, whoever holds it.
+// Drop removes work, whoever holds it.
 func (p *Pending) Drop(n uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,8 +125,8 @@ func (p *Pending) signal() {
 	}
 }
 
-// Locks are the named locks of a Store that belongs to one process. A name,
-// once locked, is remembered.
+// Locks are the named locks of a Store that belongs to one process. A name that was
+// locked once stays in memory.
 type Locks struct {
 	end chan struct{}
 
@@ -135,12 +134,12 @@ type Locks struct {
 	named map[string]chan struct{} // holds a token while the lock is held
 }
 
-// NewLocks returns Locks that nobody holds.
+// NewLocks returns Locks of which none is held.
 func NewLocks() *Locks {
 	return &Locks{end: make(chan struct{}), named: map[string]chan struct{}{}}
 }
 
-// Lock is [Store.Lock].
+// Lock implements [Store.Lock].
 func (l *Locks) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	select {
 	case <-l.end:
@@ -161,7 +160,7 @@ func (l *Locks) Lock(ctx context.Context, name string) (unlock func(), err error
 	}
 }
 
-// Close makes whoever waits for a lock return ErrClosed. It must be called once.
+// Close makes waiting calls return ErrClosed. It must be called once.
 func (l *Locks) Close() { close(l.end) }
 
 func (l *Locks) lock(name string) chan struct{} {

@@ -1,11 +1,12 @@
-// Package store is where the house keeps what must survive a restart.
+// Package store defines what Parley asks of a database: it keeps what must survive a
+// restart.
 //
 // The interfaces ask for no more than both bbolt and a distributed engine can
 // give: single-key compare-and-set, append-only logs, at-least-once queues and
 // named locks. There are no transactions across keys. Whatever a call has
 // acknowledged is on disk: a power cut does not undo it.
 //
-// All methods may be called by many goroutines.
+// All methods may be called concurrently.
 package store
 
 import (
@@ -24,15 +25,15 @@ var (
 	ErrClosed   = errors.New("store is closed")
 )
 
-// A Store is made of buckets, logs and queues, each made on first use. Names
-// may hold any bytes.
+// A Store consists of buckets, logs and queues, each created on first use. Names may
+// contain any bytes.
 type Store interface {
 	Bucket(name string) Bucket
 	Log(name string) Log
 	Queue(name string) Queue
 
-	// Lock holds name, here or on any machine that shares the Store, until
-	// unlock is called. It waits until the lock is free or ctx ends.
+	// Lock locks name, on all machines that share the Store, until unlock is
+	// called. It waits until the lock is free or ctx ends.
 	Lock(ctx context.Context, name string) (unlock func(), err error)
 
 	// Close ends the Store: calls under way finish, later ones return ErrClosed.
@@ -65,7 +66,7 @@ type Log interface {
 	// ErrDamaged, and the next ones follow. The caller may write to the Store
 	// meanwhile, and what it appends is not yielded.
 	Since(ctx context.Context, seq uint64) iter.Seq2[Record, error]
-	// Trim forgets the records up to and including seq. Numbers are not used again.
+	// Trim removes the records up to and including seq. Numbers are not used again.
 	Trim(ctx context.Context, seq uint64) error
 }
 
@@ -77,8 +78,8 @@ type Record struct {
 
 // A Queue hands each piece of work to one worker, at least once.
 type Queue interface {
-	// Push adds work. Work whose id was pushed in the last 48 hours is
-	// dropped, also when it is done already.
+	// Push adds work. Work whose id was pushed in the last 48 hours is dropped,
+	// even if it is done already.
 	Push(ctx context.Context, id string, body []byte) error
 	// Pull waits for the oldest work that nobody holds, or for ctx to end.
 	// Work is held until Done or Later is called or the process ends.
@@ -95,8 +96,8 @@ type Item struct {
 
 	// Done removes the work. It is safe to call twice.
 	Done func(context.Context) error
-	// Later gives the work back, to be pulled again after d, or after a
-	// restart, whichever is first. Other work is not held up. It works once
+	// Later returns the work to the queue, to be pulled again after d, or after a
+	// restart, whichever is first. Other work does not wait for it. It works once
 	// for each Item.
 	Later func(d time.Duration)
 }

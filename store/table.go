@@ -20,16 +20,16 @@ type Table[T any] struct {
 	onDamage OnDamage[T]
 }
 
-// An OnDamage is told of a value that cannot be read because of err, which is
-// ErrDamaged. It returns the value that is stored instead, ErrNotFound to have
-// the damaged one removed, or an error for the reader, such as err itself.
+// An OnDamage handles a value that cannot be read because of err, which is ErrDamaged.
+// It returns a value to be stored instead, ErrNotFound to remove the damaged one, or an
+// error for the reader, such as err itself.
 type OnDamage[T any] func(key string, err error) (T, error)
 
 // Report is an OnDamage that leaves the value as it is and returns ErrDamaged.
 func Report[T any](_ string, err error) (none T, _ error) { return none, err }
 
-// Forget returns an OnDamage that logs and removes the value; the log calls it
-// what. To readers it is one that never was.
+// Forget returns an OnDamage that logs and removes the value; the log calls it what.
+// Readers get ErrNotFound.
 func Forget[T any](log *slog.Logger, what string) OnDamage[T] {
 	return func(key string, err error) (none T, _ error) {
 		log.Error("damaged value forgotten", "what", what, "key", key, "err", err)
@@ -61,12 +61,12 @@ func (t Table[T]) Get(ctx context.Context, key string) (T, uint64, error) {
 	return v, rev, nil
 }
 
-// repair does about the damaged value of key what onDamage says.
+// repair handles the damaged value of key as onDamage says.
 func (t Table[T]) repair(ctx context.Context, key string, damage error) (T, uint64, error) {
 	v, err := t.onDamage(key, damage)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		if t.bucket.Delete(ctx, key) != nil { // it does no harm, and is removed by the next reader
+		if t.bucket.Delete(ctx, key) != nil { // it is harmless, and the next reader removes it
 			return v, Any, err
 		}
 		return v, 0, err
@@ -86,7 +86,7 @@ func (t Table[T]) Put(ctx context.Context, key string, v T, rev uint64) (uint64,
 	return t.bucket.Put(ctx, key, body, rev)
 }
 
-// Set sets key to v, whatever it was.
+// Set sets key to v, whatever its value was.
 func (t Table[T]) Set(ctx context.Context, key string, v T) error {
 	_, err := t.Put(ctx, key, v, Any)
 	return err
@@ -100,15 +100,15 @@ func (t Table[T]) Keys(ctx context.Context, prefix string) iter.Seq2[string, err
 	return t.bucket.Keys(ctx, prefix)
 }
 
-// Update has change alter the value of key, and returns it with its revision.
-// change is called again, with the newer value, when another writer was faster.
-// When it returns ErrUnchanged, nothing is written; any other error is returned.
-// ErrNotFound says that there is no value.
+// Update changes the value of key with change, and returns it with its revision. If
+// another writer was faster, change is called again with the newer value. If it returns
+// ErrUnchanged, nothing is written; any other error is returned. Update returns
+// ErrNotFound if there is no value.
 func (t Table[T]) Update(ctx context.Context, key string, change func(*T) error) (T, uint64, error) {
 	return t.update(ctx, key, change, false)
 }
 
-// Upsert is Update of a value that begins as the zero T if there is none.
+// Upsert is Update that begins with the zero T if there is no value.
 func (t Table[T]) Upsert(ctx context.Context, key string, change func(*T) error) (T, uint64, error) {
 	return t.update(ctx, key, change, true)
 }
@@ -140,8 +140,8 @@ type Entry[T any] struct {
 }
 
 // Each yields the entries whose keys begin with prefix, in the order of their
-// keys. An entry that is reported as damaged is yielded with its key and
-// ErrDamaged, and the next ones follow; any other error ends the list.
+// keys. A damaged entry is yielded with its key and ErrDamaged, if the OnDamage returns
+// that, and the next ones follow. Any other error ends the list.
 func (t Table[T]) Each(ctx context.Context, prefix string) iter.Seq2[Entry[T], error] {
 	return func(yield func(Entry[T], error) bool) {
 		for key, err := range t.bucket.Keys(ctx, prefix) {
@@ -160,9 +160,9 @@ func (t Table[T]) Each(ctx context.Context, prefix string) iter.Seq2[Entry[T], e
 	}
 }
 
-// Retain removes the values that keep does not want. It shows keep all that can
-// be read, in the order of their keys. A value that cannot be removed now stays
-// for the next call.
+// Retain removes the values for which keep returns false. It calls keep with all values
+// that can be read, in the order of their keys. A value that cannot be removed now stays
+// until the next call.
 func (t Table[T]) Retain(ctx context.Context, keep func(key string, v T) bool) error {
 	for e, err := range t.Each(ctx, "") {
 		switch {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// pullTime is how long work that waits may take to be pulled.
-const pullTime = time.Second
+// pullTimeout is how long it may take to pull work that is there.
+const pullTimeout = time.Second
 
-// Waiting yields the work that waits in q, where nobody else is at work, until
-// there is none; the caller ends each with Done. What is damaged counts and is
-// never handed out, so it is not waited for.
+// Waiting yields the work in q until there is none. Nobody else may pull from q. The
+// caller ends each item with Done. Damaged work counts in Len but is never pulled, so
+// Waiting does not wait for it.
 func Waiting(ctx context.Context, q Queue) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for {
@@ -22,7 +22,7 @@ func Waiting(ctx context.Context, q Queue) iter.Seq2[Item, error] {
 			}
 			var item Item
 			if err == nil {
-				limited, cancel := context.WithTimeout(ctx, pullTime)
+				limited, cancel := context.WithTimeout(ctx, pullTimeout)
 				item, err = q.Pull(limited)
 				cancel()
 				if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Work pulls the work of q and calls do for each key that has some: one
-// goroutine per key, which exists only while there is something to do, so that
-// the work of a key is done in order and no key waits for another.
+// Work pulls the work of q and calls do for each key that has some: in one goroutine
+// per key, which exists only while there is something to do, so that the work of a key
+// is done in order and no key waits for another.
 //
-// do is given a take, which returns the work of its key that has come in since,
-// or nil. It must take at least once; what it took is its own, to end with Done
-// or Later. Work returns when ctx has ended, or q has failed, and every do has
-// returned; what nobody took by then goes back to q.
+// do gets a function take that returns the work of its key that has arrived since, or
+// nil. It must call take at least once, and end what it took with Done or Later. Work
+// returns when ctx has ended, or q has failed, and every do has returned. Work that was
+// not taken by then is returned to q.
 func Work(ctx context.Context, q Queue, key func(Item) string,
 	do func(ctx context.Context, key string, take func() []Item),
 ) error {
@@ -37,15 +37,15 @@ func Work(ctx context.Context, q Queue, key func(Item) string,
 	}
 }
 
-// A worker holds the work that was pulled and not yet taken. A key is present
-// while its goroutine lives.
+// A worker holds the work that was pulled and not taken yet. A key is present while
+// its goroutine runs.
 type worker struct {
 	live    sync.WaitGroup
 	mu      sync.Mutex
 	waiting map[string][]Item
 }
 
-// end waits for every goroutine and gives back what they left.
+// end waits for all goroutines and returns the work that they left to the queue.
 func (w *worker) end() {
 	w.live.Wait()
 	for _, items := range w.waiting {
@@ -55,7 +55,7 @@ func (w *worker) end() {
 	}
 }
 
-// put adds item and says whether key needs a goroutine.
+// put adds item and reports whether key needs a goroutine.
 func (w *worker) put(key string, item Item) (idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *worker) take(key string) []Item {
 	return items
 }
 
-// busy says whether key has work, and lets its goroutine go when it has none.
+// busy reports whether key has work. If not, its goroutine must end.
 func (w *worker) busy(key string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	writeDelay   = 2 * time.Second  // from a change to its write: values that change together are written together
-	retryDelay   = 30 * time.Second // after a write that failed
+	writeDelay   = 2 * time.Second  // from a change to its write, so that several share one
+	retryDelay   = 30 * time.Second // after a failed write
 	tidyInterval = 5 * time.Minute
 )
 
-// A WriteBehind keeps values in a bucket without making anybody wait: a value
-// is written a moment after it changed. A crash loses the last seconds.
+// A WriteBehind keeps values in a bucket without making callers wait: a value is
+// written a moment after it changed. A crash loses the last seconds.
 type WriteBehind struct {
 	bucket Bucket
 	log    *slog.Logger
 	what   string        // for the log: "tool cache"
-	wake   chan struct{} // something is to be written
+	wake   chan struct{} // gets a value when there is something to write
 
 	mu      sync.Mutex
 	pending map[string][]byte // to be written; nil: to be deleted
@@ -38,7 +38,7 @@ func NewWriteBehind(bucket Bucket, log *slog.Logger, what string) *WriteBehind {
 	}
 }
 
-// Set has value written under key; nil deletes it. A nil w writes nothing.
+// Set schedules the write of value under key; nil deletes it. A nil w writes nothing.
 func (w *WriteBehind) Set(key string, value []byte) {
 	if w == nil {
 		return
@@ -52,12 +52,12 @@ func (w *WriteBehind) Set(key string, value []byte) {
 func (w *WriteBehind) wakeRun() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // run is awake, and sees this one, too
+	default: // Run is awake already, and sees this one, too
 	}
 }
 
-// Load calls each with all values in the bucket. A value that is damaged, or
-// that each returns an error of, is deleted and logged.
+// Load calls each with all values in the bucket. A value that is damaged, or for which
+// each returns an error, is deleted and logged.
 func (w *WriteBehind) Load(ctx context.Context, each func(key string, value []byte) error) error {
 	for key, err := range w.bucket.Keys(ctx, "") {
 		if err != nil {
@@ -80,8 +80,8 @@ func (w *WriteBehind) Load(ctx context.Context, each func(key string, value []by
 	return nil
 }
 
-// Run writes until ctx ends, and then what is left. It calls tidy, which may
-// be nil, before each write and every few minutes.
+// Run writes until ctx ends, and then writes the rest. It calls tidy, which may be nil,
+// before each write and every few minutes.
 func (w *WriteBehind) Run(ctx context.Context, tidy func()) {
 	delay := writeDelay
 	for last := false; !last; {
@@ -101,23 +101,23 @@ func (w *WriteBehind) Run(ctx context.Context, tidy func()) {
 		delay = writeDelay
 		if err := w.flush(context.WithoutCancel(ctx)); err != nil {
 			delay = retryDelay
-			w.log.Warn("not written; it is tried again", "what", w.what, "err", err)
+			w.log.Warn("write failed, retrying later", "what", w.what, "err", err)
 		}
 	}
 }
 
-// flush writes what is pending. What could not be written stays pending.
+// flush writes what is pending. Values that could not be written stay pending.
 func (w *WriteBehind) flush(ctx context.Context) error {
 	w.mu.Lock()
 	writing := w.pending
 	w.pending = map[string][]byte{}
 	w.mu.Unlock()
 	failed := make(chan error, len(writing))
-	var all sync.WaitGroup // they share a sync of the disk
+	var all sync.WaitGroup // concurrent writes share a sync of the disk
 	for key, value := range writing {
 		all.Go(func() {
 			if err := w.write(ctx, key, value); err != nil {
-				w.again(key, value)
+				w.retry(key, value)
 				failed <- err
 			}
 		})
@@ -135,11 +135,11 @@ func (w *WriteBehind) write(ctx context.Context, key string, value []byte) error
 	return err
 }
 
-// again has value written at the next try, unless there is a later one.
-func (w *WriteBehind) again(key string, value []byte) {
+// retry schedules value for the next attempt, unless there is a newer one.
+func (w *WriteBehind) retry(key string, value []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, later := w.pending[key]; !later {
+	if _, newer := w.pending[key]; !newer {
 		w.pending[key] = value
 		w.wakeRun()
 	}

@@ -11,11 +11,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Backup writes the Store as it is now to the file path, which must not be
-// there, while others go on reading and writing. The copy is on disk and was
-// read back and found whole when Backup returns nil; else there is no file
-// (P20). The disk of path should be a local one: until the copy is made, what
-// is written to the Store makes its file grow.
+// Backup writes the Store as it is now to a new file, while others go on reading and
+// writing. When it returns nil, the copy is on disk and was read back and found sound;
+// otherwise there is no file (P20). The disk of path should be a local one: until the
+// copy is complete, every write to the Store makes its file grow.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -36,26 +35,27 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 
 func (s *Store) copyTo(ctx context.Context, f *os.File) error {
 	return s.view(ctx, func(tx *bbolt.Tx) error {
-		_, err := tx.WriteTo(untilEnd{ctx, f})
+		_, err := tx.WriteTo(contextWriter{ctx: ctx, to: f})
 		return err
 	})
 }
 
-// untilEnd writes until ctx ends.
-type untilEnd struct {
+// A contextWriter writes until ctx ends.
+type contextWriter struct {
 	ctx context.Context
-	io.Writer
+	to  io.Writer
 }
 
-func (w untilEnd) Write(p []byte) (int, error) {
+// Write implements [io.Writer].
+func (w contextWriter) Write(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return w.Writer.Write(p)
+	return w.to.Write(p)
 }
 
-// verifyCopy reads a copy. A value damaged in the Store is damaged in the copy, too,
-// and no reason to have none.
+// verifyCopy reads a copy. A value that is damaged in the Store is damaged in the copy,
+// too, which is no reason to have no copy.
 func (s *Store) verifyCopy(ctx context.Context, path string) error {
 	damaged, err := s.probe(ctx, path)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) verifyCopy(ctx context.Context, path string) error {
 	return nil
 }
 
-// Queues names the queues that have work.
+// Queues returns the names of the queues that have work.
 func (s *Store) Queues(ctx context.Context) (names []string, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		top := tx.Bucket([]byte("queue"))
@@ -76,7 +76,7 @@ func (s *Store) Queues(ctx context.Context) (names []string, err error) {
 		}
 		return top.ForEachBucket(func(name []byte) error {
 			if k, _ := top.Bucket(name).Cursor().First(); k != nil {
-				names = append(names, string(name[1:])) // see label
+				names = append(names, decodeKey(name))
 			}
 			return nil
 		})

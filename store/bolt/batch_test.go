@@ -36,7 +36,7 @@ func TestDoneAndPushTogether(t *testing.T) {
 	do := func(f func(context.Context) error) { go func() { results <- f(context.WithoutCancel(t.Context())) }() }
 	busy, release := make(chan struct{}), make(chan struct{})
 	do(func(ctx context.Context) error {
-		return s.write(ctx, func(*bbolt.Tx) error { close(busy); <-release; return errSame }, nil)
+		return s.write(ctx, func(*bbolt.Tx) error { close(busy); <-release; return errUnchanged }, nil)
 	})
 	<-busy // what comes now shares the next commit
 	for i, item := range items {

@@ -13,83 +13,88 @@ import (
 )
 
 // Bucket implements [store.Store].
-func (s *Store) Bucket(name string) store.Bucket { return bucket{s.part("bucket", name)} }
+func (s *Store) Bucket(name string) store.Bucket { return bucket{part: s.part("bucket", name)} }
 
-type bucket struct{ part }
+type bucket struct{ part part }
 
+// Get implements [store.Bucket].
 func (b bucket) Get(ctx context.Context, key string) (val []byte, rev uint64, err error) {
-	err = b.store.view(ctx, func(tx *bbolt.Tx) error {
-		v, err := b.get(tx, label(key))
+	err = b.part.store.view(ctx, func(tx *bbolt.Tx) error {
+		v, err := b.part.get(tx, encodeKey(key))
 		if err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
 		}
-		rev, v = split(v)
+		rev, v = decodeNumber(v)
 		val = bytes.Clone(v)
 		return nil
 	})
-	return val, rev, b.wrap(err)
+	return val, rev, b.part.wrap(err)
 }
 
+// Put implements [store.Bucket].
 func (b bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (given uint64, err error) {
-	err = b.store.write(ctx, func(tx *bbolt.Tx) error {
-		if err := b.match(tx, key, rev); err != nil {
+	err = b.part.store.write(ctx, func(tx *bbolt.Tx) error {
+		if err := b.checkRevision(tx, key, rev); err != nil {
 			return err
 		}
-		in, err := b.make(tx)
+		in, err := b.part.createBucket(tx)
 		if err != nil {
 			return err
 		}
-		if given, err = in.NextSequence(); err != nil {
+		given, err = in.NextSequence()
+		if err != nil {
 			return err
 		}
-		return b.put(tx, label(key), number(given), val)
+		return b.part.put(tx, encodeKey(key), encodeNumber(given), val)
 	}, nil)
 	if err != nil {
-		return 0, b.wrap(fmt.Errorf("key %q: %w", key, err))
+		return 0, b.part.wrap(fmt.Errorf("key %q: %w", key, err))
 	}
 	return given, nil
 }
 
-// match says whether key may be put at rev.
-func (b bucket) match(tx *bbolt.Tx, key string, rev uint64) error {
+// checkRevision returns ErrConflict unless key may be put at rev.
+func (b bucket) checkRevision(tx *bbolt.Tx, key string, rev uint64) error {
 	if rev == store.Any {
 		return nil
 	}
-	is := uint64(0)
-	v, err := b.get(tx, label(key))
-	switch {
-	case err == nil:
-		is, _ = split(v)
-	case !errors.Is(err, store.ErrNotFound):
+	current := uint64(0)
+	v, err := b.part.get(tx, encodeKey(key))
+	if err == nil {
+		current, _ = decodeNumber(v)
+	} else if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	if is != rev {
+	if current != rev {
 		return store.ErrConflict
 	}
 	return nil
 }
 
+// Delete implements [store.Bucket].
 func (b bucket) Delete(ctx context.Context, key string) error {
-	return b.wrap(b.store.write(ctx, func(tx *bbolt.Tx) error { return b.delete(tx, label(key)) }, nil))
+	err := b.part.store.write(ctx, func(tx *bbolt.Tx) error { return b.part.delete(tx, encodeKey(key)) }, nil)
+	return b.part.wrap(err)
 }
 
+// Keys implements [store.Bucket].
 func (b bucket) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		first := label(prefix)
+		first := encodeKey(prefix)
 		for next := first; next != nil; {
 			var keys []string
-			err := b.store.view(ctx, func(tx *bbolt.Tx) error {
-				next = b.scan(tx, next, func(k, _ []byte) bool {
+			err := b.part.store.view(ctx, func(tx *bbolt.Tx) error {
+				next = b.part.scan(tx, next, func(k, _ []byte) bool {
 					if !bytes.HasPrefix(k, first) {
 						return false
 					}
-					keys = append(keys, string(k[1:]))
+					keys = append(keys, decodeKey(k))
 					return true
 				})
 				return nil
 			})
 			if err != nil {
-				yield("", b.wrap(err))
+				yield("", b.part.wrap(err))
 				return
 			}
 			for _, k := range keys {

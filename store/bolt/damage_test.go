@@ -261,9 +261,9 @@ func TestDamagedValue(t *testing.T) {
 		}
 	}
 	if n, err := s.Queue("q").Len(ctx); n != 2 || err != nil {
-		t.Errorf("Len = %d, %v; want the damaged work set aside", n, err)
+		t.Errorf("Len = %d, %v; want the damaged work counted", n, err)
 	}
-	if n := strings.Count(logged.String(), "set aside"); n != 1 {
+	if n := strings.Count(logged.String(), "damaged work removed"); n != 1 {
 		t.Errorf("logged %d times, want once:\n%s", n, &logged)
 	}
 	s.Close()

@@ -24,5 +24,5 @@ func (s *Store) MarkNow() { s.marked = time.Time{} }
 
 // SetFormat writes another format number into the file.
 func (s *Store) SetFormat(n uint64) error {
-	return s.write(context.Background(), func(tx *bbolt.Tx) error { return s.self().put(tx, label("format"), number(n)) }, nil)
+	return s.write(context.Background(), func(tx *bbolt.Tx) error { return s.metaPart().put(tx, encodeKey("format"), encodeNumber(n)) }, nil)
 }

@@ -8,29 +8,30 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// An identity is what the file says of itself. Its lineage is the time at which
-// it was made, or at which a copy of it took the place of a later file: of two
-// files, the one with the higher lineage is the one that is meant to be used,
-// and of one lineage the one with more commits.
+// An identity is what the file says about itself. Its lineage is the time at which it
+// was created, or at which a copy of it took the place of a later file: of two files,
+// the one with the higher lineage is meant to be used, and within one lineage the one
+// with more commits.
 type identity struct {
 	format  int
 	lineage int64
 	tx      int // the number of the last commit
 }
 
-func (s *Store) self() part { return s.part("store", "") }
+// metaPart holds the identity.
+func (s *Store) metaPart() part { return s.part("store", "") }
 
-// identify reads the identity of the file, without numbers if it has none yet.
+// identify reads the identity of the file, which has no format and lineage at first.
 func (s *Store) identify() (id identity, err error) {
 	defer catch(&err)()
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		id.tx = tx.ID()
-		if v, err := s.self().get(tx, label("format")); err == nil {
-			n, _ := split(v)
+		if v, err := s.metaPart().get(tx, encodeKey("format")); err == nil {
+			n, _ := decodeNumber(v)
 			id.format = int(n)
 		}
-		if v, err := s.self().get(tx, label("lineage")); err == nil {
-			n, _ := split(v)
+		if v, err := s.metaPart().get(tx, encodeKey("lineage")); err == nil {
+			n, _ := decodeNumber(v)
 			id.lineage = int64(n)
 		}
 		return nil
@@ -38,7 +39,7 @@ func (s *Store) identify() (id identity, err error) {
 	return id, err
 }
 
-// isOlder reports whether a file of this identity lacks what m says was there.
+// isOlder reports whether a file of this identity lacks commits that m knows of.
 func (id identity) isOlder(m *mark) bool {
 	if m == nil || m.Lineage == 0 {
 		return false
@@ -46,32 +47,32 @@ func (id identity) isOlder(m *mark) bool {
 	return id.lineage < m.Lineage || id.lineage == m.Lineage && id.tx < m.Tx
 }
 
-// stampNumbers writes the format and a lineage into the file.
-func (s *Store) stampNumbers(lineage int64) func(*bbolt.Tx) error {
+// writeIdentity returns the change that writes the format and a lineage into the file.
+func (s *Store) writeIdentity(lineage int64) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error {
-		if err := s.stampFormat(tx, s.id.format); err != nil {
+		if err := s.writeFormat(tx, s.id.format); err != nil {
 			return err
 		}
-		return s.self().put(tx, label("lineage"), number(uint64(lineage)))
+		return s.metaPart().put(tx, encodeKey("lineage"), encodeNumber(uint64(lineage)))
 	}
 }
 
-// stampFormat writes into the file which format it has, at least. The next mark
-// says the same.
-func (s *Store) stampFormat(tx *bbolt.Tx, format int) error {
+// writeFormat raises the format of the file to at least format. The next mark has it,
+// too.
+func (s *Store) writeFormat(tx *bbolt.Tx, format int) error {
 	s.id.format = max(s.id.format, format)
-	return s.self().put(tx, label("format"), number(uint64(s.id.format)))
+	return s.metaPart().put(tx, encodeKey("format"), encodeNumber(uint64(s.id.format)))
 }
 
 // Renew makes this copy of a Store count as later than the one whose place it
 // takes, although it has fewer changes.
 func (s *Store) Renew(ctx context.Context) error {
 	lineage := time.Now().UnixNano()
-	return s.write(ctx, s.stampNumbers(lineage), func() { s.id.lineage = lineage })
+	return s.write(ctx, s.writeIdentity(lineage), func() { s.id.lineage = lineage })
 }
 
-// CheckLatest reports what keeps Open from using the whole file at path: it
-// returns an [*OlderError] or a [*FormatError]. It changes nothing.
+// CheckLatest returns why Open would refuse the file at path although it is sound: an
+// [*OlderError] or a [*FormatError]. It changes nothing.
 func CheckLatest(path string) error {
 	m, err := readMark(path)
 	if err != nil {

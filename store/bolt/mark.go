@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// Format is the highest number of a layout that this version understands. The
-// number is in the file and in the mark. A change of the layout that an older
-// version would misread raises it, and brings the code that upgrades.
+// Format is the highest layout number that this version understands. The number is in
+// the file and in the mark. A change of the layout that an older version would misread
+// raises it, and comes with code that upgrades.
 const Format = formatOfPieces
 
 const (
-	// plainFormat is what a file begins with. One without a number has the same
-	// layout, from before there were numbers, and is given this one.
+	// plainFormat is that of a new file. A file without a number has the same layout,
+	// from before there were numbers, and gets this one.
 	plainFormat = 1
-	// formatOfPieces is that of a file in which damage has broken a log into
-	// pieces. An older version would see the first of them only.
+	// formatOfPieces is that of a file in which damage has broken a log into pieces.
+	// An older version would see only the first one.
 	formatOfPieces = 2
 )
 
-// A mark is the file beside the Store that says that there is one, so that a
-// Store that was lost is told from one that never was, and a file that is older
-// than the one that was used last from that one.
+// A mark is a file beside the Store that says what is known of it. It distinguishes a
+// lost Store from one that never was, and the file that was used last from an earlier
+// version of it.
 //
-// It is one line of JSON, padded so that it fits in one sector and is
-// overwritten in place: also on a full disk, and all of it or nothing.
+// It is one line of JSON, padded so that it fills one sector and is overwritten in
+// place: even on a full disk, and all of it or nothing.
 type mark struct {
 	Format  int       `json:"format"`
 	Lineage int64     `json:"lineage,omitempty"` // of the file: see identity
-	Tx      int       `json:"tx,omitempty"`      // the last commit that is known; the file has this one or a later one
+	Tx      int       `json:"tx,omitempty"`      // the last known commit; the file has this one or a later one
 	Wrote   time.Time `json:"wrote,omitzero"`    // when that was
 	Closed  *state    `json:"closed,omitempty"`  // nil while the Store is open
 }
 
-// A state tells a file that nobody has touched since it was closed.
+// A state identifies a file that nobody has touched since it was closed.
 type state struct {
 	Size int64 `json:"size"`
 	Time int64 `json:"time"` // of the last change, in nanoseconds
@@ -59,8 +59,8 @@ func stateOf(path string) (*state, error) {
 	return &state{Size: info.Size(), Time: info.ModTime().UnixNano()}, nil
 }
 
-// readMark returns the mark of the Store at path, nil if there is none. One
-// that makes no sense only says that there was a Store.
+// readMark returns the mark of the Store at path, nil if there is none. A mark that
+// cannot be understood says only that there was a Store.
 func readMark(path string) (*mark, error) {
 	text, err := os.ReadFile(markOf(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func readMark(path string) (*mark, error) {
 	var s state
 	switch {
 	case json.Unmarshal(text, m) == nil:
-	case scanOld(string(text), &s): // as it was before format 1
+	case parseOldMark(string(text), &s):
 		m = &mark{Closed: &s}
 	default:
 		m = &mark{}
@@ -81,12 +81,13 @@ func readMark(path string) (*mark, error) {
 	return m, nil
 }
 
-func scanOld(text string, s *state) bool {
+// parseOldMark reads a mark from before format 1.
+func parseOldMark(text string, s *state) bool {
 	n, err := fmt.Sscanf(text, "closed %d %d\n", &s.Size, &s.Time)
 	return err == nil && n == 2
 }
 
-// write puts m beside path. It is on disk when sync is true.
+// write writes m beside path. If sync is true it returns when m is on disk.
 func (m mark) write(path string, sync bool) error {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -104,9 +105,9 @@ func (m mark) write(path string, sync bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// inspect says whether the file is as the last Close left it, by what the mark
-// says. It makes the file when there was never one.
-func inspect(path string, m *mark) (clean bool, err error) {
+// wasClosed reports whether the file is unchanged since the last Close, according to
+// its mark. It creates the file if there was never one.
+func wasClosed(path string, m *mark) (clean bool, err error) {
 	now, err := stateOf(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && m == nil:
@@ -121,8 +122,8 @@ func inspect(path string, m *mark) (clean bool, err error) {
 	return m != nil && m.Closed != nil && m.Closed.Size == now.Size && m.Closed.Time == now.Time, nil
 }
 
-// create makes an empty Store at path: all of it or nothing, since an empty
-// file counts as damage.
+// create creates an empty Store at path: all of it or nothing, because an empty file
+// counts as damage.
 func create(path string) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {

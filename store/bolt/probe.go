@@ -10,14 +10,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Probe says whether the file at path can be opened without danger. It reads
-// all of it, names the values whose checksum is wrong, and returns an error
-// when what holds the file together is damaged: that file it does not change. A
-// sound one it makes ready, so that whoever opens it next need not walk through
-// it, and have all of it in memory.
+// Probe reports whether the file at path can be opened safely. It reads all of it and
+// returns the values with a wrong checksum. If the structure of the file is damaged, it
+// returns an error and does not change the file. Otherwise it prepares the file, so that
+// the next to open it need not walk through it, with all of it in memory.
 //
-// In a badly damaged file the check may end the process, so it is best run in
-// one of its own; that the process ended badly is then the answer.
+// A badly damaged file may crash the process, so Probe should run in a process of its
+// own. The crash is then the answer.
 func Probe(path string) (damaged []string, err error) {
 	defer limitMemory(path)()
 	db, err := openFile(path, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
@@ -28,7 +27,7 @@ func Probe(path string) (damaged []string, err error) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return nil, err
 	}
-	// This keeps the free list in the file. On a full disk the next Open walks.
+	// This saves the free list in the file. On a full disk, the next Open walks.
 	if db, err = openFile(path, &bbolt.Options{Timeout: lockTimeout}); err == nil {
 		_ = db.Close()
 	}
@@ -45,7 +44,7 @@ func check(db *bbolt.DB) (damaged []string, err error) {
 		if info.Size() < tx.Size() {
 			return fmt.Errorf("it is cut off at %d of %d bytes", info.Size(), tx.Size())
 		}
-		for e := range tx.Check() { // to its end, else its goroutine stays
+		for e := range tx.Check() { // to its end, otherwise its goroutine remains
 			if err == nil {
 				err = e
 			}
@@ -53,15 +52,18 @@ func check(db *bbolt.DB) (damaged []string, err error) {
 		if err != nil {
 			return err
 		}
-		damaged, err = walk(tx) // only now: in a bad tree it might never end
+		damaged, err = findDamaged(tx) // only now: in a damaged tree it might never end
 		return err
 	})
 	return damaged, err
 }
 
-// limitMemory ends this process should it want much more than it has before
-// unlimit is called: bbolt can take a flipped bit for a size, and all the
-// memory of the machine for its pages.
+// probeMemory is what Probe may need besides the file.
+const probeMemory = 64 << 20 // bytes
+
+// limitMemory makes this process crash if it needs much more memory before unlimit is
+// called: bbolt can mistake a flipped bit for a size, and request all the memory of the
+// machine.
 func limitMemory(path string) (unlimit func()) {
 	var data uint64 // kB
 	status, _ := os.ReadFile("/proc/self/status")
@@ -73,19 +75,19 @@ func limitMemory(path string) (unlimit func()) {
 		return func() {}
 	}
 	limit := before
-	limit.Cur = min(limit.Cur, data<<10+uint64(info.Size())+64<<20)
-	_ = syscall.Setrlimit(syscall.RLIMIT_DATA, &limit) // it is a precaution
+	limit.Cur = min(limit.Cur, data<<10+uint64(info.Size())+probeMemory)
+	_ = syscall.Setrlimit(syscall.RLIMIT_DATA, &limit) // a precaution
 	return func() { _ = syscall.Setrlimit(syscall.RLIMIT_DATA, &before) }
 }
 
-// walk reads everything and returns where a checksum is wrong.
-func walk(tx *bbolt.Tx) (damaged []string, err error) {
+// findDamaged reads everything and returns where a checksum is wrong.
+func findDamaged(tx *bbolt.Tx) (damaged []string, err error) {
 	err = tx.ForEach(func(top []byte, all *bbolt.Bucket) error {
 		return all.ForEachBucket(func(name []byte) error {
-			place := placeOf(top, name)
+			place := placeChecksum(top, name)
 			return all.Bucket(name).ForEach(func(k, v []byte) error {
-				if _, ok := unseal(place, k, v); !ok {
-					damaged = append(damaged, describe(top, name, k))
+				if _, ok := stripChecksum(place, k, v); !ok {
+					damaged = append(damaged, describeEntry(top, name, k))
 				}
 				return nil
 			})

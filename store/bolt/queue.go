@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// memory is how long a pushed id is remembered (P2).
-	memory = 48 * time.Hour
-	// sweep is how many ids a push looks at, to forget those whose time is over:
-	// more than it adds, so that they become fewer, and few, so that no push is slow.
-	sweep = 8
+	// idRetention is how long a pushed id is remembered (P2).
+	idRetention = 48 * time.Hour
+	// sweepSize is how many ids a push checks for expiry: more than it adds, so that
+	// they become fewer, and few, so that no push is slow.
+	sweepSize = 8
 )
 
 // Queue implements [store.Store].
@@ -26,9 +26,7 @@ func (s *Store) Queue(name string) store.Queue {
 	defer s.mu.Unlock()
 	q, ok := s.queues[name]
 	if !ok {
-		q = &queue{
-			part: s.part("queue", name), seen: s.part("seen", name), pending: store.NewPending(),
-		}
+		q = &queue{part: s.part("queue", name), seen: s.part("seen", name), pending: store.NewPending()}
 		if s.closed {
 			q.pending.Close()
 		}
@@ -38,13 +36,13 @@ func (s *Store) Queue(name string) store.Queue {
 }
 
 type queue struct {
-	part                   // the work that is not done
+	part    part           // the work that is not done
 	seen    part           // the ids that were pushed, and when
 	pending *store.Pending // complete once loaded
 
 	// The writer's:
-	swept    []byte // up to where it has looked for old ids
-	keepsAll bool   // old ids stay: damage was found among them
+	sweepFrom   []byte // the key at which it goes on checking ids for expiry
+	keepExpired bool   // expired ids stay: damage was found among them
 
 	mu     sync.Mutex // guards what follows
 	loaded bool
@@ -58,77 +56,84 @@ func (q *queue) load(ctx context.Context) error {
 	if q.loaded {
 		return nil
 	}
-	var ns []uint64
-	for next := number(0); next != nil; {
-		err := q.store.view(ctx, func(tx *bbolt.Tx) error {
-			next = q.scan(tx, next, func(k, _ []byte) bool {
-				n, _ := split(k)
-				ns = append(ns, n)
+	var numbers []uint64
+	for next := encodeNumber(0); next != nil; {
+		err := q.part.store.view(ctx, func(tx *bbolt.Tx) error {
+			next = q.part.scan(tx, next, func(k, _ []byte) bool {
+				n, _ := decodeNumber(k)
+				numbers = append(numbers, n)
 				return true
 			})
 			return nil
 		})
 		if err != nil {
-			return q.wrap(err)
+			return q.part.wrap(err)
 		}
 	}
-	q.pending.Add(ns...)
-	if len(ns) > 0 {
-		q.old = ns[len(ns)-1]
+	q.pending.Add(numbers...)
+	if len(numbers) > 0 {
+		q.old = numbers[len(numbers)-1]
 	}
 	q.loaded = true
 	return nil
 }
 
+// Push implements [store.Queue].
 func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 	if err := q.load(ctx); err != nil {
 		return err
 	}
 	var n uint64
-	do := func(tx *bbolt.Tx) (err error) {
-		n, err = q.insert(tx, id, body)
-		return err
-	}
-	return q.wrap(q.store.submit(ctx, &op{do: do, then: func() { q.pending.Add(n) }, vital: true}))
+	err := q.part.store.submit(ctx, &op{
+		do: func(tx *bbolt.Tx) (err error) {
+			n, err = q.insert(tx, id, body)
+			return err
+		},
+		onCommit: func() { q.pending.Add(n) },
+		vital:    true,
+	})
+	return q.part.wrap(err)
 }
 
 func (q *queue) insert(tx *bbolt.Tx, id string, body []byte) (uint64, error) {
-	now := q.store.now()
-	if v, err := q.seen.get(tx, label(id)); err == nil && !isOver(v, now) {
-		return 0, errSame
+	now := q.part.store.now()
+	if pushed, err := q.seen.get(tx, encodeKey(id)); err == nil && !isExpired(pushed, now) {
+		return 0, errUnchanged
 	}
-	if err := q.seen.put(tx, label(id), number(uint64(now.UnixNano()))); err != nil { // fails for an id too long, before anything changed
+	// This comes first, because it fails if the id is too long.
+	if err := q.seen.put(tx, encodeKey(id), encodeNumber(uint64(now.UnixNano()))); err != nil {
 		return 0, err
 	}
-	work, err := q.make(tx)
+	work, err := q.part.createBucket(tx)
 	if err != nil {
 		return 0, err
 	}
-	n := last(work) + 1
-	if err := q.put(tx, number(n), number(uint64(len(id))), []byte(id), body); err != nil {
+	n := lastNumberIn(work) + 1
+	if err := q.part.put(tx, encodeNumber(n), encodeNumber(uint64(len(id))), []byte(id), body); err != nil {
 		return 0, err
 	}
 	if err := work.SetSequence(n); err != nil {
 		return 0, err
 	}
-	return n, q.forget(tx, now)
+	return n, q.forgetExpired(tx, now)
 }
 
-// isOver says whether v, the time of a push, is to be remembered no more.
-func isOver(v []byte, now time.Time) bool {
-	ns, _ := split(v)
-	return now.Sub(time.Unix(0, int64(ns))) >= memory
+// isExpired reports whether an id that was pushed at that time, as it is stored,
+// is no longer remembered.
+func isExpired(pushed []byte, now time.Time) bool {
+	ns, _ := decodeNumber(pushed)
+	return now.Sub(time.Unix(0, int64(ns))) >= idRetention
 }
 
-// forget looks at the next ids and lets go of those whose time is over. Damage
-// in its way ends that until the next start.
-func (q *queue) forget(tx *bbolt.Tx, now time.Time) error {
-	if q.keepsAll {
+// forgetExpired checks the next ids and removes those that are expired. If it
+// meets damage, it does nothing until the next start.
+func (q *queue) forgetExpired(tx *bbolt.Tx, now time.Time) error {
+	if q.keepExpired {
 		return nil
 	}
-	old, err := q.over(tx, now)
-	q.keepsAll = err != nil
-	for _, k := range old {
+	expired, err := q.nextExpired(tx, now)
+	q.keepExpired = err != nil
+	for _, k := range expired {
 		if err := q.seen.delete(tx, k); err != nil {
 			return err
 		}
@@ -136,21 +141,22 @@ func (q *queue) forget(tx *bbolt.Tx, now time.Time) error {
 	return nil
 }
 
-// over returns those of the next ids whose time is over.
-func (q *queue) over(tx *bbolt.Tx, now time.Time) (old [][]byte, err error) {
+// nextExpired checks the next ids and returns the keys of those that are expired.
+func (q *queue) nextExpired(tx *bbolt.Tx, now time.Time) (keys [][]byte, err error) {
 	defer catch(&err)()
-	c := q.seen.in(tx).Cursor()
-	k, sealed := c.Seek(q.swept)
-	for n := 0; n < sweep && k != nil; n++ {
-		if v, ok := unseal(q.seen.place, k, sealed); ok && isOver(v, now) {
-			old = append(old, bytes.Clone(k))
+	c := q.seen.bucket(tx).Cursor()
+	k, stored := c.Seek(q.sweepFrom)
+	for n := 0; n < sweepSize && k != nil; n++ {
+		if pushed, ok := stripChecksum(q.seen.place, k, stored); ok && isExpired(pushed, now) {
+			keys = append(keys, bytes.Clone(k))
 		}
-		k, sealed = c.Next()
+		k, stored = c.Next()
 	}
-	q.swept = bytes.Clone(k)
-	return old, nil
+	q.sweepFrom = bytes.Clone(k)
+	return keys, nil
 }
 
+// Pull implements [store.Queue].
 func (q *queue) Pull(ctx context.Context) (store.Item, error) {
 	if err := q.load(ctx); err != nil {
 		return store.Item{}, err
@@ -158,31 +164,32 @@ func (q *queue) Pull(ctx context.Context) (store.Item, error) {
 	for {
 		n, err := q.pending.Pull(ctx)
 		if err != nil {
-			return store.Item{}, q.wrap(err)
+			return store.Item{}, q.part.wrap(err)
 		}
 		item, err := q.item(ctx, n)
 		switch {
 		case err == nil:
 			return item, nil
 		case errors.Is(err, store.ErrDamaged):
-			q.setAside(ctx, n, err)
-		case errors.Is(err, store.ErrNotFound): // done by whoever had it before
+			q.moveDamaged(ctx, n, err)
+		case errors.Is(err, store.ErrNotFound): // done by an earlier holder
 			q.pending.Drop(n)
 		default:
 			q.pending.Return(n, 0)
-			return store.Item{}, q.wrap(err)
+			return store.Item{}, q.part.wrap(err)
 		}
 	}
 }
 
 func (q *queue) item(ctx context.Context, n uint64) (item store.Item, err error) {
-	err = q.store.view(ctx, func(tx *bbolt.Tx) error {
-		v, err := q.get(tx, number(n))
+	err = q.part.store.view(ctx, func(tx *bbolt.Tx) error {
+		v, err := q.part.get(tx, encodeNumber(n))
 		if err != nil {
 			return err
 		}
-		size, v := split(v)
-		item.ID, item.Body = string(v[:size]), bytes.Clone(v[size:])
+		size, v := decodeNumber(v)
+		item.ID = string(v[:size])
+		item.Body = bytes.Clone(v[size:])
 		return nil
 	})
 	item.Again = n <= q.old
@@ -192,37 +199,44 @@ func (q *queue) item(ctx context.Context, n uint64) (item store.Item, err error)
 }
 
 func (q *queue) done(ctx context.Context, n uint64) error {
-	do := func(tx *bbolt.Tx) error { return q.delete(tx, number(n)) }
-	return q.wrap(q.store.submit(ctx, &op{do: do, then: func() { q.pending.Drop(n) }, vital: true}))
+	err := q.part.store.submit(ctx, &op{
+		do:       func(tx *bbolt.Tx) error { return q.part.delete(tx, encodeNumber(n)) },
+		onCommit: func() { q.pending.Drop(n) },
+		vital:    true,
+	})
+	return q.part.wrap(err)
 }
 
-// setAside takes damaged work out of the way of the rest (P21) and keeps what
-// is left of it in the file. A fault in its page is left alone by this process:
-// touching it again may do harm.
-func (q *queue) setAside(ctx context.Context, n uint64, cause error) {
-	log, key := q.store.log.With("queue", q.name, "number", n), number(n)
-	log.Error("damaged work set aside", "err", cause)
+// moveDamaged removes damaged work from the queue, so that the rest goes on (P21),
+// and keeps what is left of it in the file. If its page has a fault it stays where
+// it is: another access may do harm.
+func (q *queue) moveDamaged(ctx context.Context, n uint64, cause error) {
+	log := q.part.store.log.With("queue", q.part.name, "number", n)
+	log.Error("damaged work removed from its queue", "err", cause)
 	if !errors.Is(cause, errChecksum) {
 		return
 	}
-	err := q.store.write(ctx, func(tx *bbolt.Tx) error {
-		if err := q.store.part("damaged", q.name).put(tx, key, bytes.Clone(q.in(tx).Get(key))); err != nil {
+	key := encodeNumber(n)
+	err := q.part.store.write(ctx, func(tx *bbolt.Tx) error {
+		found := bytes.Clone(q.part.bucket(tx).Get(key))
+		if err := q.part.store.part("damaged", q.part.name).put(tx, key, found); err != nil {
 			return err
 		}
-		return q.delete(tx, key)
+		return q.part.delete(tx, key)
 	}, func() { q.pending.Drop(n) })
 	if err != nil {
 		log.Error("damaged work not moved", "err", err)
 	}
 }
 
+// Len implements [store.Queue].
 func (q *queue) Len(ctx context.Context) (int, error) {
 	if err := q.load(ctx); err != nil {
 		return 0, err
 	}
-	if err := q.store.enter(ctx); err != nil {
-		return 0, q.wrap(err)
+	if err := q.part.store.beginCall(ctx); err != nil {
+		return 0, q.part.wrap(err)
 	}
-	defer q.store.calls.Done()
+	defer q.part.store.calls.Done()
 	return q.pending.Len(), nil
 }

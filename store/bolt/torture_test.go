@@ -293,7 +293,7 @@ func TestFailedWritesTorture(t *testing.T) {
 				t.Errorf("%s at write %d: lost %v", name, at, lost)
 			}
 			if err := s.db.View(func(tx *bbolt.Tx) error {
-				damaged, err := walk(tx)
+				damaged, err := findDamaged(tx)
 				if len(damaged) > 0 {
 					err = fmt.Errorf("damaged: %q", damaged)
 				}

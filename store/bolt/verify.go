@@ -11,13 +11,12 @@ import (
 	"parley/store"
 )
 
-// Verify reads everything in the Store, while others use it, and calls report
-// for each entry, or group of entries, that is damaged. It reads at most
-// bytesPerSecond, in many short transactions, so that nobody waits for it. An
-// error says that it did not come to its end.
+// Verify reads everything in the Store while others use it, and calls report for each
+// damaged entry or group of entries. It reads at most bytesPerSecond, in many short
+// transactions, so that nobody waits for it. After an error it is incomplete.
 func (s *Store) Verify(ctx context.Context, bytesPerSecond int, report func(where string)) error {
 	v := verifier{store: s, rate: bytesPerSecond, report: report}
-	tops, err := v.names(ctx, func(tx *bbolt.Tx) *bbolt.Cursor { return tx.Cursor() }, "the list of all there is")
+	tops, err := v.names(ctx, func(tx *bbolt.Tx) *bbolt.Cursor { return tx.Cursor() }, "the list of all buckets")
 	for _, top := range tops {
 		if err != nil {
 			return err
@@ -26,6 +25,9 @@ func (s *Store) Verify(ctx context.Context, bytesPerSecond int, report func(wher
 	}
 	return err
 }
+
+// maxNames bounds the names that are read in one transaction.
+const maxNames = pageSize / 16 // bytes
 
 type verifier struct {
 	store  *Store
@@ -44,16 +46,19 @@ func (v *verifier) verifyTop(ctx context.Context, top []byte) error {
 		if err != nil {
 			return err
 		}
-		err = v.verifyPart(ctx, part{store: v.store, top: string(top), name: string(name[1:]), place: placeOf(top, name)})
+		err = v.verifyPart(ctx, v.store.part(string(top), decodeKey(name)))
 	}
 	return err
 }
 
-// names returns the keys of buckets that a cursor yields. What cannot be read
-// is reported under the name what.
-func (v *verifier) names(ctx context.Context, cursor func(*bbolt.Tx) *bbolt.Cursor, what string) (names [][]byte, err error) {
+// names returns the keys that a cursor yields. If they cannot be read, that is
+// reported under the name what.
+func (v *verifier) names(
+	ctx context.Context, cursor func(*bbolt.Tx) *bbolt.Cursor, what string,
+) (names [][]byte, err error) {
 	for next := []byte{}; next != nil; {
-		from, size := next, 0
+		from := next
+		size := 0
 		err := v.store.view(ctx, func(tx *bbolt.Tx) error {
 			next = nil
 			c := cursor(tx)
@@ -61,7 +66,8 @@ func (v *verifier) names(ctx context.Context, cursor func(*bbolt.Tx) *bbolt.Curs
 				return nil
 			}
 			for k, _ := c.Seek(from); k != nil; k, _ = c.Next() {
-				if size += len(k); size > pageSize/16 {
+				size += len(k)
+				if size > maxNames {
 					next = bytes.Clone(k)
 					return nil
 				}
@@ -69,55 +75,57 @@ func (v *verifier) names(ctx context.Context, cursor func(*bbolt.Tx) *bbolt.Curs
 			}
 			return nil
 		})
-		switch {
-		case errors.Is(err, store.ErrDamaged):
+		if errors.Is(err, store.ErrDamaged) {
 			v.report(what)
 			return names, nil
-		case err != nil:
+		}
+		if err != nil {
 			return names, err
 		}
-		if err := v.rest(ctx, size); err != nil {
+		if err := v.throttle(ctx, size); err != nil {
 			return names, err
 		}
 	}
 	return names, nil
 }
 
-// verifyPart reads the entries of p. It skips those of a page that cannot be read.
+// verifyPart reads the entries of p, up to a page that cannot be read.
 func (v *verifier) verifyPart(ctx context.Context, p part) error {
-	top, name := []byte(p.top), label(p.name)
+	top := []byte(p.top)
+	name := encodeKey(p.name)
 	for next := []byte{}; next != nil; {
-		from, size := next, 0
+		from := next
+		size := 0
 		var damaged [][]byte
 		err := v.store.view(ctx, func(tx *bbolt.Tx) error {
-			next = p.scan(tx, from, func(k, sealed []byte) bool {
-				if _, ok := unseal(p.place, k, sealed); !ok {
+			next = p.scan(tx, from, func(k, stored []byte) bool {
+				if _, ok := stripChecksum(p.place, k, stored); !ok {
 					damaged = append(damaged, bytes.Clone(k))
 				}
-				size += len(k) + len(sealed)
+				size += len(k) + len(stored)
 				return true
 			})
 			return nil
 		})
 		for _, k := range damaged {
-			v.report(describe(top, name, k))
+			v.report(describeEntry(top, name, k))
 		}
-		switch {
-		case errors.Is(err, store.ErrDamaged):
-			v.report(describe(top, name, nil))
+		if errors.Is(err, store.ErrDamaged) {
+			v.report(describeEntry(top, name, nil))
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
 		}
-		if err := v.rest(ctx, size); err != nil {
+		if err := v.throttle(ctx, size); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rest waits as long as reading size bytes may take.
-func (v *verifier) rest(ctx context.Context, size int) error {
+// throttle waits as long as reading size bytes may take.
+func (v *verifier) throttle(ctx context.Context, size int) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

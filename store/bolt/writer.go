@@ -16,37 +16,37 @@ import (
 	"parley/store"
 )
 
-// maxBatch is how many changes at most share one commit.
+// maxBatch is how many changes share a commit at most.
 const maxBatch = 1024
 
-// An op is one change, and whoever waits for it.
+// An op is one change, and the channel that its caller waits on.
 type op struct {
-	// do makes the change. It looks before it changes anything, so that when
-	// it fails the others of its batch are not disturbed. errSame says that
+	// do makes the change. It checks everything before it changes anything, so that
+	// its failure does not affect the others of its batch. errUnchanged says that
 	// there was nothing to change.
 	do func(*bbolt.Tx) error
-	// then runs when the change is on disk; those of a batch in its order.
-	then func()
-	// vital says that without this change nothing goes on as it should: when it
-	// comes upon damage, the Store stops.
+	// onCommit, which may be nil, is called when the change is on disk, in the order
+	// of the batch.
+	onCommit func()
+	// vital says that nothing works properly without this change: if it meets
+	// damage, the Store stops.
 	vital bool
-	// afterFault makes the change in another way if do has come upon damage;
-	// nil: there is none.
+	// afterFault makes the change in another way if do has met damage; may be nil.
 	afterFault func(*bbolt.Tx) error
 	done       chan error
 }
 
-var errSame = errors.New("nothing to change")
+var errUnchanged = errors.New("nothing to change")
 
-// write has do done by the writer and returns when it is on disk. It waits for
-// that also when ctx ends, so that the caller knows what became of the change.
-func (s *Store) write(ctx context.Context, do func(*bbolt.Tx) error, then func()) error {
-	return s.submit(ctx, &op{do: do, then: then})
+// write has the writer do the change and returns when it is on disk. It waits for
+// that even if ctx ends, so that the caller knows what became of the change.
+func (s *Store) write(ctx context.Context, do func(*bbolt.Tx) error, onCommit func()) error {
+	return s.submit(ctx, &op{do: do, onCommit: onCommit})
 }
 
-// submit is write of o.
+// submit is write for any op.
 func (s *Store) submit(ctx context.Context, o *op) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.beginCall(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
@@ -56,14 +56,14 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 	return <-o.done
 }
 
-// run is the writer: whoever waits for the disk while it commits shares the
-// next commit. Nobody waits for company.
+// run is the writer. Changes that arrive while it commits share the next commit. No
+// change waits for others.
 func (s *Store) run() {
 	defer close(s.ended)
 	debug.SetPanicOnFault(true)
 	var batch []*op
 	for o := range s.ops {
-		runtime.Gosched() // let those that the last commit woke come along
+		runtime.Gosched() // lets callers that the last commit woke join
 		batch = append(batch[:0], o)
 		for len(batch) < maxBatch && len(s.ops) > 0 {
 			batch = append(batch, <-s.ops)
@@ -75,43 +75,38 @@ func (s *Store) run() {
 
 func (s *Store) commit(batch []*op) {
 	errs := make([]error, len(batch))
-	s.try(batch, errs)
+	s.commitAll(batch, errs)
 	for i, o := range batch {
 		switch {
-		case errs[i] == nil && o.then != nil:
-			o.then()
-		case errors.Is(errs[i], errSame):
+		case errs[i] == nil && o.onCommit != nil:
+			o.onCommit()
+		case errors.Is(errs[i], errUnchanged):
 			errs[i] = nil
 		}
 		o.done <- errs[i]
 	}
 }
 
-// try makes all changes of batch in one transaction; errs takes what came of
-// each. A change that comes upon a page that cannot be read is left out, and
-// the others are made without it (P21). One that others rely on stops the Store.
-func (s *Store) try(batch []*op, errs []error) {
+// commitAll makes all changes of batch in one transaction, and sets the error of each.
+// A change that meets a page that cannot be read is left out, and the others are made
+// without it (P21). A vital one stops the Store.
+func (s *Store) commitAll(batch []*op, errs []error) {
 	faulty, err := s.attempt(batch, errs)
 	switch {
 	case err == nil:
 		return
-	case !errors.Is(err, errFault), s.broken != nil:
+	case !errors.Is(err, errUnreadable), s.broken != nil:
 		for i := range errs { // an op may have failed because of another that was not kept
 			errs[i] = err
 		}
 		return
-	case len(batch) > 1 && faulty < 0: // in the commit: nobody knows whose page it was
+	case len(batch) > 1 && faulty < 0: // in the commit: it is unknown whose page it was
 		for i := range batch {
-			s.try(batch[i:i+1], errs[i:i+1])
+			s.commitAll(batch[i:i+1], errs[i:i+1])
 		}
 		return
 	case len(batch) > 1:
-		s.try(batch[faulty:faulty+1], errs[faulty:faulty+1])
-		rest := slices.Concat(batch[:faulty], batch[faulty+1:])
-		others := make([]error, len(rest))
-		s.try(rest, others)
-		copy(errs, others[:faulty])
-		copy(errs[faulty+1:], others[faulty:])
+		s.commitWithout(faulty, batch, errs)
 		return
 	case batch[0].vital:
 		err = s.stop(err)
@@ -123,12 +118,22 @@ func (s *Store) try(batch []*op, errs []error) {
 	errs[0] = err
 }
 
-// errFault says that a page cannot be read.
-var errFault = fmt.Errorf("%w: unreadable page", store.ErrDamaged)
+// commitWithout commits one op of batch by itself, and the others without it.
+func (s *Store) commitWithout(faulty int, batch []*op, errs []error) {
+	s.commitAll(batch[faulty:faulty+1], errs[faulty:faulty+1])
+	rest := slices.Concat(batch[:faulty], batch[faulty+1:])
+	others := make([]error, len(rest))
+	s.commitAll(rest, others)
+	copy(errs, others[:faulty])
+	copy(errs[faulty+1:], others[faulty:])
+}
 
-// attempt makes the changes of batch in one transaction. It returns an error
-// when none was kept, and which op is to blame for an errFault, -1 if none or
-// all may be; errs takes those of single ops.
+// errUnreadable says that a page cannot be read.
+var errUnreadable = fmt.Errorf("%w: unreadable page", store.ErrDamaged)
+
+// attempt makes the changes of batch in one transaction, and sets the errors of
+// single ops. It returns an error if no change was kept. faulty is the op that met an
+// errUnreadable, or -1 if there was none or it may have been any.
 func (s *Store) attempt(batch []*op, errs []error) (faulty int, err error) {
 	if s.broken != nil {
 		return -1, s.broken
@@ -140,8 +145,8 @@ func (s *Store) attempt(batch []*op, errs []error) (faulty int, err error) {
 	faulty = -1
 	defer func() {
 		if r := recover(); r != nil {
-			s.suspect = s.suspect || faulty < 0
-			err = fmt.Errorf("%w: %v", errFault, r)
+			s.suspectFreelist = s.suspectFreelist || faulty < 0
+			err = fmt.Errorf("%w: %v", errUnreadable, r)
 			if e := rollBack(tx); e != nil {
 				err = s.stop(errors.Join(err, e))
 			}
@@ -158,20 +163,28 @@ func (s *Store) attempt(batch []*op, errs []error) (faulty int, err error) {
 	if !changed {
 		return -1, tx.Rollback()
 	}
-	id, began := tx.ID(), time.Now()
+	return -1, s.commitTx(tx)
+}
+
+// commitTx commits tx and updates the mark now and then.
+func (s *Store) commitTx(tx *bbolt.Tx) error {
+	id := tx.ID()
+	began := time.Now()
 	if err := tx.Commit(); err != nil {
-		return -1, s.failed(err, id)
+		return s.commitError(err, id)
 	}
-	if s.commits != nil {
-		s.commits(time.Since(began))
+	if s.committed != nil {
+		s.committed(time.Since(began))
 	}
-	s.wrote, s.id.tx = true, id
-	if time.Since(s.marked) > markEvery {
-		if err := s.mark(nil, false); err != nil { // the one before it is true, too
-			s.log.Debug("mark of the store not written", "err", err)
-		}
+	s.wrote = true
+	s.id.tx = id
+	if time.Since(s.marked) <= markInterval {
+		return nil
 	}
-	return -1, nil
+	if err := s.mark(nil, false); err != nil { // the earlier mark is still true
+		s.log.Debug("mark of the store not written", "err", err)
+	}
+	return nil
 }
 
 func rollBack(tx *bbolt.Tx) (err error) {
@@ -179,13 +192,13 @@ func rollBack(tx *bbolt.Tx) (err error) {
 	return tx.Rollback()
 }
 
-// markEvery is how often the mark is told of new commits.
-const markEvery = time.Minute
+// markInterval is how often the mark is updated after commits.
+const markInterval = time.Minute
 
-// failed tells a full disk, which may get better, from every other failure to
-// commit the transaction id, after which nobody knows what the disk holds: the
-// Store then stops writing until it is opened again, and goes on reading.
-func (s *Store) failed(err error, id int) error {
+// commitError returns the error of the failed commit of transaction id. A full disk
+// may get better. After any other failure it is unknown what is on disk: the Store
+// stops writing until it is opened again, and goes on reading.
+func (s *Store) commitError(err error, id int) error {
 	if isFull(err) && s.lastID() < id {
 		return fmt.Errorf("write store: %w: %w", store.ErrFull, err)
 	}
@@ -200,7 +213,7 @@ func (s *Store) stop(err error) error {
 	return s.broken
 }
 
-// lastID is the transaction that readers see.
+// lastID returns the number of the transaction that readers see.
 func (s *Store) lastID() (id int) {
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		id = tx.ID()
@@ -212,7 +225,8 @@ func (s *Store) lastID() (id int) {
 	return id
 }
 
-// isFull looks at the text too: bbolt does not wrap the errors of growing the file.
+// isFull reports whether the disk is full. It checks the text, too, because bbolt does
+// not wrap the errors of growing the file.
 func isFull(err error) bool {
 	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, e) || strings.HasSuffix(err.Error(), e.Error()) {
@@ -222,8 +236,8 @@ func isFull(err error) bool {
 	return false
 }
 
-// catch makes this goroutine's faults in the mapped file panics, and a panic
-// the error ErrDamaged. Use: defer catch(&err)().
+// catch turns this goroutine's faults in the mapped file into panics, and a panic into
+// the error ErrDamaged. Use it as in: defer catch(&err)()
 func catch(err *error) func() {
 	before := debug.SetPanicOnFault(true)
 	return func() {

@@ -1,5 +1,5 @@
-// Package mem is a Store in memory, forgotten when the process ends: for tests
-// and rehearsals. It starts no goroutines.
+// Package mem is a Store in memory, for tests and replays. It is gone when the process
+// ends. It starts no goroutines.
 package mem
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Store keeps everything in maps. Make one with [New].
 type Store struct {
-	*store.Locks // has the Store's Lock
+	locks *store.Locks
 
 	mu      sync.Mutex // guards all that follows, and what it points to
 	closed  bool
@@ -28,7 +28,7 @@ type Store struct {
 // New returns an empty Store.
 func New() *Store {
 	return &Store{
-		Locks:   store.NewLocks(),
+		locks:   store.NewLocks(),
 		buckets: map[string]*bucket{},
 		logs:    map[string]*log{},
 		queues:  map[string]*queue{},
@@ -50,6 +50,11 @@ func (s *Store) Queue(name string) store.Queue {
 	return named(s, s.queues, name, func() *queue { return newQueue(s) })
 }
 
+// Lock implements [store.Store].
+func (s *Store) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	return s.locks.Lock(ctx, name)
+}
+
 // Close implements [store.Store].
 func (s *Store) Close() error {
 	s.mu.Lock()
@@ -58,25 +63,26 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.Locks.Close()
+	s.locks.Close()
 	for _, q := range s.queues {
 		q.pending.Close()
 	}
 	return nil
 }
 
-func named[V any](s *Store, all map[string]V, name string, make func() V) V {
+// named returns the V of that name, and creates it if need be.
+func named[V any](s *Store, all map[string]V, name string, create func() V) V {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, ok := all[name]
 	if !ok {
-		v = make()
+		v = create()
 		all[name] = v
 	}
 	return v
 }
 
-// do calls fn with the Store locked, unless the call is in vain.
+// do calls fn with the Store locked, unless ctx has ended or the Store is closed.
 func (s *Store) do(ctx context.Context, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -100,18 +106,21 @@ type entry struct {
 	rev uint64
 }
 
+// Get implements [store.Bucket].
 func (b *bucket) Get(ctx context.Context, key string) (val []byte, rev uint64, err error) {
 	err = b.store.do(ctx, func() error {
 		e, ok := b.entries[key]
 		if !ok {
 			return store.ErrNotFound
 		}
-		val, rev = bytes.Clone(e.val), e.rev
+		val = bytes.Clone(e.val)
+		rev = e.rev
 		return nil
 	})
 	return val, rev, err
 }
 
+// Put implements [store.Bucket].
 func (b *bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (given uint64, err error) {
 	err = b.store.do(ctx, func() error {
 		if rev != store.Any && rev != b.entries[key].rev {
@@ -119,12 +128,13 @@ func (b *bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (g
 		}
 		b.last++
 		given = b.last
-		b.entries[key] = entry{bytes.Clone(val), given}
+		b.entries[key] = entry{val: bytes.Clone(val), rev: given}
 		return nil
 	})
 	return given, err
 }
 
+// Delete implements [store.Bucket].
 func (b *bucket) Delete(ctx context.Context, key string) error {
 	return b.store.do(ctx, func() error {
 		delete(b.entries, key)
@@ -132,6 +142,7 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 	})
 }
 
+// Keys implements [store.Bucket].
 func (b *bucket) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var keys []string
@@ -152,29 +163,32 @@ func (b *bucket) Keys(ctx context.Context, prefix string) iter.Seq2[string, erro
 }
 
 type log struct {
-	store *Store
-	gone  uint64 // records forgotten: the number of recs[0], less one
-	recs  [][]byte
+	store   *Store
+	trimmed uint64 // records that were trimmed: one less than the number of recs[0]
+	recs    [][]byte
 }
 
+// Append implements [store.Log].
 func (l *log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
 	err = l.store.do(ctx, func() error {
 		for _, r := range recs {
 			l.recs = append(l.recs, bytes.Clone(r))
 		}
-		seq = l.gone + uint64(len(l.recs))
+		seq = l.trimmed + uint64(len(l.recs))
 		return nil
 	})
 	return seq, err
 }
 
+// Since implements [store.Log].
 func (l *log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		var recs [][]byte // never change: trimming and appending leave this slice as it is
+		var recs [][]byte // which trimming and appending do not change
 		first := uint64(1)
 		err := l.store.do(ctx, func() error {
-			skip := l.upTo(seq)
-			recs, first = l.recs[skip:], l.gone+skip+1
+			skip := l.countUpTo(seq)
+			recs = l.recs[skip:]
+			first = l.trimmed + skip + 1
 			return nil
 		})
 		if err != nil {
@@ -189,17 +203,19 @@ func (l *log) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, err
 	}
 }
 
+// Trim implements [store.Log].
 func (l *log) Trim(ctx context.Context, seq uint64) error {
 	return l.store.do(ctx, func() error {
-		n := l.upTo(seq)
-		l.gone, l.recs = l.gone+n, l.recs[n:]
+		n := l.countUpTo(seq)
+		l.trimmed += n
+		l.recs = l.recs[n:]
 		return nil
 	})
 }
 
-// upTo counts the records that are there up to and including seq.
-func (l *log) upTo(seq uint64) uint64 {
-	return min(max(seq, l.gone)-l.gone, uint64(len(l.recs)))
+// countUpTo counts the records up to and including seq.
+func (l *log) countUpTo(seq uint64) uint64 {
+	return min(max(seq, l.trimmed)-l.trimmed, uint64(len(l.recs)))
 }
 
 // A Config is "store" in config.json (see package config): it has no keys.

@@ -8,16 +8,16 @@ import (
 	"parley/store"
 )
 
-// memory is how long a pushed id is remembered (P2).
-const memory = 48 * time.Hour
+// idRetention is how long a pushed id is remembered (P2).
+const idRetention = 48 * time.Hour
 
 type queue struct {
 	store   *Store
 	pending *store.Pending
 	last    uint64
-	work    map[uint64]store.Item // ID and Body of what is not done
+	work    map[uint64]store.Item // that is not done: ID and Body
 	seen    map[string]bool
-	pushes  []push // what seen holds, oldest first
+	pushes  []push // those in seen, oldest first
 }
 
 type push struct {
@@ -26,17 +26,23 @@ type push struct {
 }
 
 func newQueue(s *Store) *queue {
-	q := &queue{store: s, pending: store.NewPending(), work: map[uint64]store.Item{}, seen: map[string]bool{}}
+	q := &queue{
+		store:   s,
+		pending: store.NewPending(),
+		work:    map[uint64]store.Item{},
+		seen:    map[string]bool{},
+	}
 	if s.closed {
 		q.pending.Close()
 	}
 	return q
 }
 
+// Push implements [store.Queue].
 func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 	return q.store.do(ctx, func() error {
 		now := time.Now()
-		for len(q.pushes) > 0 && now.Sub(q.pushes[0].at) >= memory {
+		for len(q.pushes) > 0 && now.Sub(q.pushes[0].at) >= idRetention {
 			delete(q.seen, q.pushes[0].id)
 			q.pushes = q.pushes[1:]
 		}
@@ -45,13 +51,14 @@ func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 		}
 		q.last++
 		q.seen[id] = true
-		q.pushes = append(q.pushes, push{id, now})
+		q.pushes = append(q.pushes, push{id: id, at: now})
 		q.work[q.last] = store.Item{ID: id, Body: bytes.Clone(body)}
 		q.pending.Add(q.last)
 		return nil
 	})
 }
 
+// Pull implements [store.Queue].
 func (q *queue) Pull(ctx context.Context) (store.Item, error) {
 	for {
 		n, err := q.pending.Pull(ctx)
@@ -62,7 +69,7 @@ func (q *queue) Pull(ctx context.Context) (store.Item, error) {
 		item, ok := q.work[n]
 		q.store.mu.Unlock()
 		if !ok {
-			continue // done by whoever had it before
+			continue // done by an earlier holder
 		}
 		item.Body = bytes.Clone(item.Body)
 		item.Done = func(ctx context.Context) error { return q.done(ctx, n) }
@@ -79,6 +86,7 @@ func (q *queue) done(ctx context.Context, n uint64) error {
 	})
 }
 
+// Len implements [store.Queue].
 func (q *queue) Len(ctx context.Context) (n int, err error) {
 	err = q.store.do(ctx, func() error {
 		n = q.pending.Len()
