@@ -200,7 +200,6 @@ var wideFolders = map[string]int{
 	"agent":             75,
 	"channels/markdown": 6,
 	"cmd/gateway":       31,
-	"store/bolt":        9,
 }
 
 // TestColumns checks that lines fit on a screen beside another file.
@@ -224,7 +223,6 @@ func TestColumns(t *testing.T) {
 var packedFolders = map[string]int{
 	"agent":             19,
 	"channels/markdown": 1,
-	"store/bolt":        1,
 }
 
 // TestAssignments checks that a statement assigns at most two values, unless a
@@ -251,7 +249,6 @@ var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind",
 
 // dialectLeft counts the identifiers that have such words, by word.
 var dialectLeft = map[string]int{
-	"aside":   2,
 	"door":    9,
 	"patient": 2,
 }
@@ -316,18 +313,13 @@ var invertedFolders = map[string]int{
 	"channels/admission": 2,
 	"channels/api":       4,
 	"channels/console":   7,
-	"channels/discord":   9,
 	"channels/markdown":  2,
 	"channels/network":   3,
-	"channels/telegram":  10,
 	"channels/web":       8,
 	"cmd/gateway":        9,
 	"config":             4,
 	"doctor":             1,
 	"host":               2,
-	"llm/openai":         2,
-	"store":              4,
-	"store/bolt":         12,
 	"tools":              19,
 	"tools/data":         2,
 	"tools/files":        29,
