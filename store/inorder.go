@@ -15,14 +15,12 @@ func InOrder(ctx context.Context, first, second func(context.Context) error) err
 	begin := sync.OnceFunc(func() {
 		wg.Go(func() { errSecond = second(ctx) })
 	})
-	err := first(context.WithValue(ctx, queuedKey{}, begin))
-	if err == nil {
-		begin()
-	}
-	wg.Wait()
-	if err != nil {
+	if err := first(context.WithValue(ctx, queuedKey{}, begin)); err != nil {
+		wg.Wait()
 		return err
 	}
+	begin()
+	wg.Wait()
 	return errSecond
 }
 

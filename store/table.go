@@ -47,16 +47,14 @@ func NewTable[T any](b Bucket, onDamage OnDamage[T]) Table[T] {
 func (t Table[T]) Get(ctx context.Context, key string) (T, uint64, error) {
 	var v, none T
 	body, rev, err := t.bucket.Get(ctx, key)
-	if err == nil {
-		if syntax := json.Unmarshal(body, &v); syntax != nil {
-			err = fmt.Errorf("key %q: %w: %w", key, ErrDamaged, syntax)
-		}
-	}
 	if errors.Is(err, ErrDamaged) {
 		return t.repair(ctx, key, err)
 	}
 	if err != nil {
 		return none, 0, err
+	}
+	if err := json.Unmarshal(body, &v); err != nil {
+		return t.repair(ctx, key, fmt.Errorf("key %q: %w: %w", key, ErrDamaged, err))
 	}
 	return v, rev, nil
 }
@@ -145,10 +143,12 @@ type Entry[T any] struct {
 func (t Table[T]) Each(ctx context.Context, prefix string) iter.Seq2[Entry[T], error] {
 	return func(yield func(Entry[T], error) bool) {
 		for key, err := range t.bucket.Keys(ctx, prefix) {
-			e := Entry[T]{Key: key}
-			if err == nil {
-				e.Value, e.Rev, err = t.Get(ctx, key)
+			if err != nil {
+				yield(Entry[T]{}, err)
+				return
 			}
+			e := Entry[T]{Key: key}
+			e.Value, e.Rev, err = t.Get(ctx, key)
 			if errors.Is(err, ErrNotFound) { // removed since Keys looked, or forgotten
 				continue
 			}

@@ -17,17 +17,18 @@ func Waiting(ctx context.Context, q Queue) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for {
 			n, err := q.Len(ctx)
-			if err == nil && n == 0 {
+			if err != nil {
+				yield(Item{}, err)
 				return
 			}
-			var item Item
-			if err == nil {
-				limited, cancel := context.WithTimeout(ctx, pullTimeout)
-				item, err = q.Pull(limited)
-				cancel()
-				if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-					return
-				}
+			if n == 0 {
+				return
+			}
+			limited, cancel := context.WithTimeout(ctx, pullTimeout)
+			item, err := q.Pull(limited)
+			cancel()
+			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+				return
 			}
 			if !yield(item, err) || err != nil {
 				return

@@ -181,10 +181,10 @@ func (c *Channel) SetCommands(ctx context.Context, commands []channels.Command) 
 	var app struct {
 		ID string `json:"id"`
 	}
-	err := c.api.call(ctx, "GET", "/applications/@me", nil, &app)
-	if err == nil {
-		err = c.api.call(ctx, "PUT", "/applications/"+app.ID+"/commands", menu, nil)
+	if err := c.api.call(ctx, "GET", "/applications/@me", nil, &app); err != nil {
+		return c.api.channelError("set commands", err)
 	}
+	err := c.api.call(ctx, "PUT", "/applications/"+app.ID+"/commands", menu, nil)
 	return c.api.channelError("set commands", err)
 }
 

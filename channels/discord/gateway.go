@@ -171,10 +171,11 @@ func (g *gateway) dial(ctx context.Context, address string) (socket, error) {
 	stopWatching := func() bool { return true }
 	dialer.NetDialContext = func(dialing context.Context, protocol, host string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(dialing, protocol, host)
-		if err == nil { // the library waits for the handshake regardless of ctx
-			stopWatching = context.AfterFunc(ctx, func() { conn.Close() })
+		if err != nil {
+			return nil, err
 		}
-		return conn, err
+		stopWatching = context.AfterFunc(ctx, func() { conn.Close() }) // the library ignores ctx in the handshake
+		return conn, nil
 	}
 	conn, answer, err := dialer.DialContext(ctx, strings.TrimRight(address, "/")+"/?v=9&encoding=json", nil)
 	stopWatching()

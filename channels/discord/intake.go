@@ -58,21 +58,24 @@ func (in *intake) handleEvent(kind string, sequence int64, data json.RawMessage)
 	case "GUILD_CREATE":
 		in.catchUpGuild(e, data)
 	case "GUILD_DELETE":
-		var g guild
-		if json.Unmarshal(data, &g) == nil && !g.Unavailable {
-			in.tracker.noteLeft(g.ID)
-		}
+		in.handleGuildDelete(data)
 	case "INTERACTION_CREATE":
 		in.handleInteractionEvent(e, data)
 	}
 }
 
+// handleGuildDelete notes that the bot left a server, unless it is only unavailable.
+func (in *intake) handleGuildDelete(data json.RawMessage) {
+	var g guild
+	if err := json.Unmarshal(data, &g); err != nil || g.Unavailable {
+		return
+	}
+	in.tracker.noteLeft(g.ID)
+}
+
 // handleMessageEvent queues the message of an event.
 func (in *intake) handleMessageEvent(sequence int64, data json.RawMessage, edited bool) {
 	w, err := decodeMessage(data)
-	if err != nil {
-		w = message{}
-	}
 	e := in.tracker.beginEvent(sequence, w.ID)
 	defer in.tracker.release(e)
 	if err != nil {

@@ -131,14 +131,21 @@ func (in *intake) handleInteraction(i interaction, received time.Time, e *event)
 	if ok {
 		err = in.deliverInteraction(ctx, m, received.Add(deliverTimeout))
 	}
-	if err == nil && i.Type == commandInteraction { // a button press that is received twice does nothing
+	if err != nil {
+		done = in.ctx.Err() == nil
+		in.log.Error("interaction not kept", "chat", i.Channel, "err", in.api.redact(err))
+		in.acknowledgeInteraction(ctx, i, ephemeralNotice(in.texts.NotKept))
+		return done
+	}
+	answer := map[string]any{"type": answerNoChange}
+	if i.Type == commandInteraction { // a button press that is received twice does nothing
 		if err := in.tracker.markHandled(context.WithoutCancel(ctx), e); err != nil {
 			in.log.Warn("a restart may repeat a command", "command", m.Text, "err", err)
 		}
+		answer = ephemeralNotice("`" + strings.ReplaceAll(m.Text, "`", "'") + "` ✓")
 	}
-	done = err == nil || in.ctx.Err() == nil
-	in.acknowledgeInteraction(ctx, i, m, err)
-	return done
+	in.acknowledgeInteraction(ctx, i, answer)
+	return true
 }
 
 func (in *intake) deliverInteraction(ctx context.Context, m chat.Message, deadline time.Time) error {
@@ -147,17 +154,10 @@ func (in *intake) deliverInteraction(ctx context.Context, m chat.Message, deadli
 	return panics.Try(func() error { return in.deliver(ctx, m) })
 }
 
-// acknowledgeInteraction answers i, whose message m was delivered with err.
-func (in *intake) acknowledgeInteraction(ctx context.Context, i interaction, m chat.Message, err error) {
-	answer := map[string]any{"type": answerNoChange}
-	if err != nil {
-		in.log.Error("interaction not kept", "chat", i.Channel, "err", in.api.redact(err))
-		answer = ephemeralNotice(in.texts.NotKept)
-	} else if i.Type == commandInteraction {
-		answer = ephemeralNotice("`" + strings.ReplaceAll(m.Text, "`", "'") + "` ✓")
-	}
+// acknowledgeInteraction answers i.
+func (in *intake) acknowledgeInteraction(ctx context.Context, i interaction, answer map[string]any) {
 	path := fmt.Sprintf("/interactions/%s/%s/callback", i.ID, i.Token)
-	err = in.api.call(ctx, "POST", path, answer, nil)
+	err := in.api.call(ctx, "POST", path, answer, nil)
 	if err != nil && !hasCode(err, 404, codeAcknowledged) { // too late, or answered already
 		in.log.Warn("interaction not acknowledged", "chat", i.Channel, "err", in.api.redact(err))
 	}

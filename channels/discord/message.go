@@ -75,12 +75,14 @@ const (
 
 // decodeMessage decodes raw.
 func decodeMessage(raw json.RawMessage) (w message, err error) {
-	err = json.Unmarshal(raw, &w)
-	if err == nil && (!snowflake.MatchString(w.ID) || !snowflake.MatchString(w.Channel)) {
-		err = errors.New("a message without an id")
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return message{}, err
+	}
+	if !snowflake.MatchString(w.ID) || !snowflake.MatchString(w.Channel) {
+		return message{}, errors.New("a message without an id")
 	}
 	w.raw = raw
-	return w, err
+	return w, nil
 }
 
 // isPersons reports whether a person wrote the message.

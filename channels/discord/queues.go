@@ -108,9 +108,10 @@ func (q *jobQueues) work(chat string) {
 			channels.Sleep(q.ctx, backoff.Next(q.api.channelError("", err)))
 			err = next.do(q.ctx)
 		}
-		if err == nil {
-			q.tracker.release(next.event)
+		if err != nil {
+			continue // the end of q.ctx ends this loop
 		}
+		q.tracker.release(next.event)
 	}
 }
 

@@ -114,9 +114,10 @@ func (s *sender) edit(ctx context.Context, rc channels.Receipt, r chat.Reply) er
 
 func (s *sender) deleteMessage(ctx context.Context, rc channels.Receipt) error {
 	path, err := messagePath(rc)
-	if err == nil {
-		err = s.api.call(ctx, "DELETE", path, nil, nil)
+	if err != nil {
+		return s.api.channelError("delete", err)
 	}
+	err = s.api.call(ctx, "DELETE", path, nil, nil)
 	if hasCode(err, codeUnknownMessage) {
 		return nil
 	}
@@ -125,9 +126,10 @@ func (s *sender) deleteMessage(ctx context.Context, rc channels.Receipt) error {
 
 func (s *sender) showTyping(ctx context.Context, at chat.Address) error {
 	to, err := s.directory.channelID(ctx, at)
-	if err == nil {
-		err = s.api.call(ctx, "POST", "/channels/"+to+"/typing", nil, nil)
+	if err != nil {
+		return s.api.channelError("show typing", err)
 	}
+	err = s.api.call(ctx, "POST", "/channels/"+to+"/typing", nil, nil)
 	return s.api.channelError("show typing", err)
 }
 

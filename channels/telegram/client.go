@@ -101,18 +101,23 @@ func sentMessages(body []byte) (objects []string) {
 	var album struct {
 		Result []message `json:"result"`
 	}
-	if json.Unmarshal(body, &single) == nil {
-		album.Result = []message{single.Result}
-	} else if json.Unmarshal(body, &album) != nil {
-		album.Result = nil
+	var ids []int64
+	switch {
+	case json.Unmarshal(body, &single) == nil:
+		ids = append(ids, single.Result.ID)
+	case json.Unmarshal(body, &album) == nil:
+		for _, m := range album.Result {
+			ids = append(ids, m.ID)
+		}
+	default:
 		if id := messageForm.FindSubmatch(body); id != nil {
 			n, _ := strconv.ParseInt(string(id[1]), 10, 64) // 18 digits at most
-			album.Result = []message{{n}}
+			ids = append(ids, n)
 		}
 	}
-	for _, m := range album.Result {
-		if m.ID > 0 {
-			objects = append(objects, fmt.Sprintf(`{"message_id":%d}`, m.ID))
+	for _, id := range ids {
+		if id > 0 {
+			objects = append(objects, fmt.Sprintf(`{"message_id":%d}`, id))
 		}
 	}
 	return objects
@@ -138,21 +143,34 @@ func (c client) answer(req *http.Request, timeout time.Duration) (body []byte, e
 	req = req.WithContext(ctx)
 	sent := &requestBody{body: req.Body, timer: timer}
 	req.Body = sent
-	resp, err := c.http.Do(req)
+	body, err = c.roundTrip(req)
 	if err == nil {
-		defer resp.Body.Close()
-		body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		return body, nil
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
+	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		err = fmt.Errorf("the server answered %s, and not as the Bot API does", resp.Status)
-	}
-	if err = network.Bare(err); err != nil && !sent.begun.Load() {
-		err = unsentError{err}
+	if !sent.begun.Load() {
+		return body, unsentError{err}
 	}
 	return body, err
+}
+
+// roundTrip makes the request and reads the answer.
+func (c client) roundTrip(req *http.Request) (body []byte, err error) {
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, network.Bare(err)
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return body, network.Bare(err)
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return body, fmt.Errorf("the server answered %s, and not as the Bot API does", resp.Status)
+	}
+	return body, nil
 }
 
 // A requestBody is the body of a request. While a large one makes progress, and

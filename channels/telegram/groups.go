@@ -30,12 +30,11 @@ const (
 // remember stores that the group from is now the supergroup to.
 func (g *groupMoves) remember(ctx context.Context, from, to int64) error {
 	g.log.Info("group became a supergroup", "from", from, "to", to)
-	err := g.table.Set(ctx, fmt.Sprint(currentPrefix, from), to)
-	if err == nil {
-		err = g.table.Set(ctx, fmt.Sprint(originalPrefix, to), from)
-	}
-	if err != nil {
+	if err := g.table.Set(ctx, fmt.Sprint(currentPrefix, from), to); err != nil {
 		return fmt.Errorf("remember that group %d is now %d: %w", from, to, err)
+	}
+	if err := g.table.Set(ctx, fmt.Sprint(originalPrefix, to), from); err != nil {
+		return fmt.Errorf("remember that group %d was %d: %w", to, from, err)
 	}
 	return nil
 }
@@ -77,12 +76,15 @@ const generalTopic = "1"
 // locate returns the destination that a names.
 func (g *groupMoves) locate(ctx context.Context, a chat.Address) (destination, error) {
 	original, err := strconv.ParseInt(a.Chat, 10, 64)
-	thread := 0
-	if err == nil && a.Thread != "" && a.Thread != generalTopic {
-		thread, err = strconv.Atoi(a.Thread)
-	}
 	if err != nil {
 		return destination{}, channels.ForGood("%q is not a telegram chat", a.Session())
+	}
+	thread := 0
+	if a.Thread != "" && a.Thread != generalTopic {
+		thread, err = strconv.Atoi(a.Thread)
+		if err != nil {
+			return destination{}, channels.ForGood("%q is not a telegram chat", a.Session())
+		}
 	}
 	id, moved, err := g.current(ctx, original)
 	if err != nil {

@@ -59,8 +59,11 @@ func (p *poller) poll(ctx context.Context) error {
 	if last != 0 && ctx.Err() == nil { // otherwise some updates may not be delivered
 		p.offset = last + 1
 	}
-	if err == nil && len(raws) > 0 && last == 0 {
+	if err != nil {
+		return err
+	}
+	if len(raws) > 0 && last == 0 {
 		return errors.New("the updates have no ids")
 	}
-	return err
+	return nil
 }

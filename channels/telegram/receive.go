@@ -109,19 +109,23 @@ func (r *receiver) deliverInOrder(ctx context.Context, updates []rawUpdate, deli
 // it would again after each restart, it becomes a dead letter. An error means that
 // u is stored nowhere.
 func (r *receiver) deliver(ctx context.Context, u rawUpdate, deliver chat.Deliver) (err error) {
-	if u.err == nil {
-		u.err = panics.Try(func() error {
-			err = r.readAndDeliver(ctx, u.update, deliver)
-			return nil
-		})
-	}
 	if u.err != nil {
 		return r.keepDeadLetter(ctx, u)
 	}
-	if err == nil && u.update.Press != nil {
+	u.err = panics.Try(func() error {
+		err = r.readAndDeliver(ctx, u.update, deliver)
+		return nil
+	})
+	if u.err != nil {
+		return r.keepDeadLetter(ctx, u)
+	}
+	if err != nil {
+		return err
+	}
+	if u.update.Press != nil {
 		r.api.acknowledgePress(ctx, u.update.Press.ID, r.log)
 	}
-	return err
+	return nil
 }
 
 // readAndDeliver delivers the message in u, if it has one for the bot.

@@ -55,25 +55,31 @@ func (t *tracer) trace(ctx context.Context, r chat.Reply, after channels.Positio
 	}
 	s := t.numbers.search(to.chat, int(after))
 	for ; s.probes < maxProbes && t.numbers.advance(to.chat, s); s.probes++ {
-		ours, err := t.isOurs(ctx, to.chat, s.next, r.Ask)
-		var album []int
-		if err == nil && ours {
-			album, err = t.albumFrom(ctx, to.chat, s.next, len(r.Files))
-		}
+		found, err := t.probe(ctx, to.chat, s.next, r)
 		if err != nil {
 			return "", t.api.channelError("look for a message", err)
 		}
-		if ours {
+		if found != nil {
 			t.numbers.endSearch(to.chat)
-			t.numbers.note(to.chat, 0, album...)
+			t.numbers.note(to.chat, 0, found...)
 			t.log.Info("the message had been sent already", "chat", to.chat, "message", s.next)
-			return newReceipt(to.chat, album), nil
+			return newReceipt(to.chat, found), nil
 		}
 		s.next++
 	}
 	t.numbers.endSearch(to.chat)
 	t.log.Info("the message was not found and is sent", "chat", to.chat, "after", after, "probes", s.probes)
 	return "", nil
+}
+
+// probe returns the numbers of r's messages if the first one has that number, nil if
+// it does not.
+func (t *tracer) probe(ctx context.Context, chat int64, number int, r chat.Reply) ([]int, error) {
+	ours, err := t.isOurs(ctx, chat, number, r.Ask)
+	if err != nil || !ours {
+		return nil, err
+	}
+	return t.albumFrom(ctx, chat, number, len(r.Files))
 }
 
 // albumFrom returns the numbers of an album that begins with first and has at most

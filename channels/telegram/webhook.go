@@ -50,11 +50,12 @@ func (h *webhookReceiver) endpoint() (listen, path string, handler http.Handler)
 	if h.cfg == nil {
 		return "", "/", h
 	}
-	path = "/"
-	if u, err := url.Parse(h.cfg.URL); err == nil && u.Path != "" {
-		path = u.Path
+	listen = cmp.Or(h.cfg.Listen, defaultListen)
+	u, err := url.Parse(h.cfg.URL)
+	if err != nil {
+		return listen, "/", h
 	}
-	return cmp.Or(h.cfg.Listen, defaultListen), path, h
+	return listen, cmp.Or(u.Path, "/"), h
 }
 
 // ServeHTTP implements [http.Handler].

@@ -34,13 +34,22 @@ func parseError(body []byte, status int) (e *llm.Error, certain bool) {
 	}
 	text = cmp.Or(text, string(body))
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	code, err := strconv.Atoi(fmt.Sprint(fields["code"]))
-	if err == nil && status == 0 && code >= 400 && code < 600 {
-		status = code
+	if status == 0 {
+		status = statusIn(fields)
 	}
 	clues := strings.ToLower(fmt.Sprint(fields["code"], " ", fields["type"], " ", fields["status"], " ", text))
 	kind := kindOf(status, clues)
 	return &llm.Error{Kind: kind, Status: status, Err: errors.New(cmp.Or(text, "no reason given"))}, certain
+}
+
+// statusIn returns the HTTP status that the fields of an error have as their code, 0
+// if they have none.
+func statusIn(fields map[string]any) int {
+	code, err := strconv.Atoi(fmt.Sprint(fields["code"]))
+	if err != nil || code < 400 || code >= 600 {
+		return 0
+	}
+	return code
 }
 
 // errorFields returns the fields of the error in body, or its text if the error is

@@ -128,10 +128,7 @@ func (c Config) withDefaults() Config {
 // answer do not matter.
 func (a *answer) read(s *openai.ChatCompletionStream, w *watchdog) error {
 	for {
-		raw, err := s.RecvRaw()
-		if err == nil {
-			err = a.add(raw)
-		}
+		err := a.readChunk(s)
 		if errors.Is(err, io.EOF) || err != nil && a.finish != "" {
 			return nil
 		}
@@ -142,4 +139,12 @@ func (a *answer) read(s *openai.ChatCompletionStream, w *watchdog) error {
 			w.shorten(finishTimeout)
 		}
 	}
+}
+
+func (a *answer) readChunk(s *openai.ChatCompletionStream) error {
+	raw, err := s.RecvRaw()
+	if err != nil {
+		return err
+	}
+	return a.add(raw)
 }

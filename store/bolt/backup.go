@@ -20,17 +20,21 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	err = errors.Join(s.copyTo(ctx, f), f.Sync(), f.Close())
-	if err == nil {
-		err = s.verifyCopy(ctx, path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
+	if err := s.writeCopy(ctx, f); err != nil {
 		return fmt.Errorf("backup: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
+}
+
+// writeCopy writes the Store to f, closes f, and verifies it.
+func (s *Store) writeCopy(ctx context.Context, f *os.File) error {
+	if err := errors.Join(s.copyTo(ctx, f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := s.verifyCopy(ctx, f.Name()); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(f.Name()))
 }
 
 func (s *Store) copyTo(ctx context.Context, f *os.File) error {

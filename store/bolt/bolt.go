@@ -117,11 +117,11 @@ func (s *Store) closeFile() error {
 		return nil
 	}
 	closed, err := stateOf(s.path)
-	if err == nil {
-		closed.Spare = freelistOnly
-		err = s.mark(closed, true)
-	}
 	if err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	closed.Spare = freelistOnly
+	if err := s.mark(closed, true); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil

@@ -58,17 +58,27 @@ func (b bucket) checkRevision(tx *bbolt.Tx, key string, rev uint64) error {
 	if rev == store.Any {
 		return nil
 	}
-	current := uint64(0)
-	v, err := b.part.get(tx, encodeKey(key))
-	if err == nil {
-		current, _ = decodeNumber(v)
-	} else if !errors.Is(err, store.ErrNotFound) {
+	current, err := b.revision(tx, key)
+	if err != nil {
 		return err
 	}
 	if current != rev {
 		return store.ErrConflict
 	}
 	return nil
+}
+
+// revision returns the revision of key, 0 if there is no key.
+func (b bucket) revision(tx *bbolt.Tx, key string) (uint64, error) {
+	v, err := b.part.get(tx, encodeKey(key))
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	rev, _ := decodeNumber(v)
+	return rev, nil
 }
 
 // Delete implements [store.Bucket].

@@ -30,12 +30,12 @@ func PrintProbe(out io.Writer, file string) error {
 // ProbeInChild is [Probe] in a process of its own, which runs this program with the
 // arguments args and then file: a damaged file can end the process that reads it (P18).
 func ProbeInChild(ctx context.Context, file string, args ...string) (damaged []string, err error) {
-	metaPart, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("probe store: %w", err)
 	}
 	var out, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, metaPart, append(args, file)...)
+	cmd := exec.CommandContext(ctx, program, append(args, file)...)
 	cmd.Env = []string{} // not ours (R-S17)
 	cmd.Stdout = &out
 	cmd.Stderr = &stderr

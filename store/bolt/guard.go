@@ -147,9 +147,10 @@ func writeHolder(f *os.File, brief bool) {
 	if brief {
 		text = fmt.Sprintln(os.Getpid(), briefMark)
 	}
-	if f.Truncate(0) == nil {
-		_, _ = f.WriteAt([]byte(text), 0)
+	if err := f.Truncate(0); err != nil {
+		return
 	}
+	_, _ = f.WriteAt([]byte(text), 0)
 }
 
 func parseHolder(text string) (pid int, brief bool) {

@@ -26,17 +26,21 @@ func (s *Store) identify() (id identity, err error) {
 	defer catch(&err)()
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		id.tx = tx.ID()
-		if v, err := s.metaPart().get(tx, encodeKey("format")); err == nil {
-			n, _ := decodeNumber(v)
-			id.format = int(n)
-		}
-		if v, err := s.metaPart().get(tx, encodeKey("lineage")); err == nil {
-			n, _ := decodeNumber(v)
-			id.lineage = int64(n)
-		}
+		id.format = int(s.metaNumber(tx, "format"))
+		id.lineage = int64(s.metaNumber(tx, "lineage"))
 		return nil
 	})
 	return id, err
+}
+
+// metaNumber returns a number of the identity, 0 if it is missing or damaged.
+func (s *Store) metaNumber(tx *bbolt.Tx, key string) uint64 {
+	v, err := s.metaPart().get(tx, encodeKey(key))
+	if err != nil {
+		return 0
+	}
+	n, _ := decodeNumber(v)
+	return n
 }
 
 // isOlder reports whether a file of this identity lacks commits that m knows of.

@@ -80,9 +80,9 @@ func (l log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error)
 // addPiece adds recs in a new piece of the log.
 func (l log) addPiece(tx *bbolt.Tx, recs [][]byte) (seq uint64, err error) {
 	n := l.pieces(tx)
-	end := uint64(n) * unknownEnd
-	if last, err := l.piece(n - 1).lastNumber(tx); err == nil {
-		end = last
+	end, err := l.piece(n - 1).lastNumber(tx)
+	if err != nil {
+		end = uint64(n) * unknownEnd
 	}
 	next := l.piece(n)
 	in, err := next.part.createBucket(tx)

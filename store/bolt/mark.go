@@ -98,11 +98,10 @@ func (m mark) write(path string, sync bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte(line), 0)
-	if sync && err == nil {
-		err = f.Sync()
+	if _, err := f.WriteAt([]byte(line), 0); err != nil || !sync {
+		return errors.Join(err, f.Close())
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // wasClosed reports whether the file is unchanged since the last Close, according to

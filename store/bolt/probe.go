@@ -28,9 +28,11 @@ func Probe(path string) (damaged []string, err error) {
 		return nil, err
 	}
 	// This saves the free list in the file. On a full disk, the next Open walks.
-	if db, err = openFile(path, &bbolt.Options{Timeout: lockTimeout}); err == nil {
-		_ = db.Close()
+	db, err = openFile(path, &bbolt.Options{Timeout: lockTimeout})
+	if err != nil {
+		return damaged, nil
 	}
+	_ = db.Close()
 	return damaged, nil
 }
 
@@ -44,13 +46,12 @@ func check(db *bbolt.DB) (damaged []string, err error) {
 		if info.Size() < tx.Size() {
 			return fmt.Errorf("it is cut off at %d of %d bytes", info.Size(), tx.Size())
 		}
-		for e := range tx.Check() { // to its end, otherwise its goroutine remains
-			if err == nil {
-				err = e
-			}
+		faults := tx.Check()
+		first := <-faults
+		for range faults { // to their end, otherwise the goroutine of Check remains
 		}
-		if err != nil {
-			return err
+		if first != nil {
+			return first
 		}
 		damaged, err = findDamaged(tx) // only now: in a damaged tree it might never end
 		return err
