@@ -56,7 +56,8 @@ func (p *poller) poll(ctx context.Context) error {
 	if drained {
 		p.after = began // later updates were not in this answer
 	}
-	if last != 0 && ctx.Err() == nil { // otherwise some updates may not be delivered
+	interrupted := ctx.Err() != nil // then some updates may not be delivered
+	if last != 0 && !interrupted {
 		p.offset = last + 1
 	}
 	if err != nil {
