@@ -106,21 +106,23 @@ func (a answerFiles) prune() error {
 		return err
 	}
 	return a.files.Walk(inbox, func(p workspace.Path, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		if err != nil || d.IsDir() || !IsWholeAnswer(p.String()) {
-			return err
+			return ignoreMissing(err)
 		}
 		info, err := d.Info()
-		if err == nil && time.Since(info.ModTime()) >= keepAnswers {
-			err = a.files.Remove(p)
+		if err != nil || time.Since(info.ModTime()) < keepAnswers {
+			return ignoreMissing(err)
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return ignoreMissing(a.files.Remove(p))
 	})
+}
+
+// ignoreMissing returns err, or nil for a file that does not exist.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // withoutOverflow returns those of parts that stay the same when the reply, which is

@@ -67,10 +67,11 @@ func (rr *renderer) closingPart(q question) (chat.Reply, error) {
 		return r, err
 	}
 	r.Text += "\n\n" + rr.outcome(q.Choice)
-	if closed, err := rr.parts(r); err == nil && len(closed) == len(parts) {
-		parts = closed
+	closed, err := rr.parts(r)
+	if err != nil || len(closed) != len(parts) { // the outcome does not fit
+		closed = parts
 	}
-	return parts[askingPart(parts)], nil
+	return closed[askingPart(closed)], nil
 }
 
 // outcome returns the line that says how a question ended; c is nil if it was

@@ -123,37 +123,41 @@ func (ob *outbox) work(ctx context.Context) error {
 // false if ctx ended before; the item is still in the queue then.
 func (ob *outbox) process(ctx context.Context, destination string, item store.Item) bool {
 	var it outboxItem
-	d := delivery{outbox: ob, id: item.ID}
-	tries := 0
-	failure := json.Unmarshal(item.Body, &it)
-	d.reply = it.Reply
-	if failure != nil {
-		d.reply.ID = item.ID
-		d.reply.To.Channel = ob.name
-		failure = fmt.Errorf("read outbox: %w", failure)
-	} else {
-		if !ob.persist(ctx, "read the journal of deliveries", d.enter) {
-			return false
-		}
-		defer d.exit()
-		if s := ob.sequence; s != nil {
-			d.after = it.After
-			d.begun = item.Again && s.isFirst(it.To.Chat)
-		}
-		tries, failure = ob.sendWithRetries(ctx, destination, &d)
+	if err := json.Unmarshal(item.Body, &it); err != nil {
+		it.ID = item.ID
+		it.To.Channel = ob.name
+		d := delivery{outbox: ob, id: item.ID, reply: it.Reply}
+		return ob.end(ctx, &d, item, it, 0, fmt.Errorf("read outbox: %w", err))
 	}
+	d := delivery{outbox: ob, id: item.ID, reply: it.Reply}
+	if !ob.persist(ctx, "read the journal of deliveries", d.enter) {
+		return false
+	}
+	defer d.exit()
+	if s := ob.sequence; s != nil {
+		d.after = it.After
+		d.begun = item.Again && s.isFirst(it.To.Chat)
+	}
+	tries, failure := ob.sendWithRetries(ctx, destination, &d)
+	return ob.end(ctx, &d, item, it, tries, failure)
+}
+
+// end takes item out of the queue, after so many attempts. With a failure, d becomes a
+// dead letter. It returns false if ctx ended before.
+func (ob *outbox) end(
+	ctx context.Context, d *delivery, item store.Item, it outboxItem, tries int, failure error,
+) bool {
 	if failure != nil && ctx.Err() != nil {
 		return false
 	}
-	if !ob.recordFate(ctx, &d, it.Tries, failure) {
+	if !ob.recordFate(ctx, d, it.Tries, failure) {
 		return false
 	}
+	wasSent := failure == nil
 	done := item.Done
-	if failure == nil && ob.sequence != nil {
-		done = func(ctx context.Context) error {
-			note := func(ctx context.Context) error { return ob.sequence.noteSent(ctx, &d) }
-			return store.InOrder(ctx, note, item.Done)
-		}
+	if wasSent && ob.sequence != nil {
+		note := func(ctx context.Context) error { return ob.sequence.noteSent(ctx, d) }
+		done = func(ctx context.Context) error { return store.InOrder(ctx, note, item.Done) }
 	}
 	if !ob.persist(ctx, "end delivery", done) {
 		return false
@@ -181,12 +185,13 @@ func (ob *outbox) recordFate(ctx context.Context, d *delivery, tries int, failur
 
 // reportEnd reports that it left the queue: it was sent, or else it failed.
 func (ob *outbox) reportEnd(it outboxItem, tries int, failure error) {
-	if failure == nil {
-		for _, id := range append([]string{it.Quote}, it.Also...) {
-			ob.marks.mark(messageID{it.To, id}, Done)
-		}
-	}
 	ob.sent(ob.name, it.Reply, time.Since(it.pushed()), tries, failure)
+	if failure != nil {
+		return
+	}
+	for _, id := range append([]string{it.Quote}, it.Also...) {
+		ob.marks.mark(messageID{it.To, id}, Done)
+	}
 }
 
 // sendWithRetries sends d, or returns why that is hopeless. It also returns the number

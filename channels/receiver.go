@@ -104,8 +104,12 @@ func (rv *receiver) receive(ctx context.Context, m chat.Message, deliver chat.De
 	if refusal, refused := errors.AsType[*chat.Refusal](err); refused {
 		err = rv.refuse(ctx, m, refusal)
 	}
-	rv.reportFullDisk(m, err)
-	return err
+	if err != nil {
+		rv.reportFullDisk(m, err)
+		return err
+	}
+	rv.toldFull.Delete(m.At)
+	return nil
 }
 
 // receiveText handles m as a command of the Hub, as the answer to a question, or
@@ -156,11 +160,11 @@ func (rv *receiver) refuse(ctx context.Context, m chat.Message, why *chat.Refusa
 func (rv *receiver) deliver(ctx context.Context, m chat.Message, deliver chat.Deliver) error {
 	id := messageID{m.At, m.ID}
 	rv.marks.expect(id) // before deliver, because the answer may come before it returns
-	err := deliver(ctx, m)
-	if err == nil {
-		rv.marks.mark(id, Seen)
+	if err := deliver(ctx, m); err != nil {
+		return err
 	}
-	return err
+	rv.marks.mark(id, Seen)
+	return nil
 }
 
 // receivePress handles m, the press of a button. The choice of a question by which
@@ -203,8 +207,8 @@ func (rv *receiver) understand(asked *question, m chat.Message) bool {
 	if i < 0 && isNumbered {
 		i = choiceByInitial(q.Choices, text)
 	}
-	n, err := strconv.Atoi(strings.TrimRight(text, ".)"))
-	if err == nil && isNumbered && n >= 1 && n <= len(q.Choices) {
+	n, _ := strconv.Atoi(strings.TrimRight(text, ".)")) // 0 for other text
+	if isNumbered && n >= 1 && n <= len(q.Choices) {
 		i = n - 1
 	}
 	inOwnWords := q.Free && !strings.HasPrefix(text, "/") && m.From.ID == cmp.Or(q.Whom, m.From.ID)
@@ -223,9 +227,6 @@ func (rv *receiver) understand(asked *question, m chat.Message) bool {
 // full (P19): once, until a message of the chat is accepted. The report does not pass
 // through the outbox, which is on the same disk, and it is tried once.
 func (rv *receiver) reportFullDisk(m chat.Message, err error) {
-	if err == nil {
-		rv.toldFull.Delete(m.At)
-	}
 	if !errors.Is(err, store.ErrFull) {
 		return
 	}

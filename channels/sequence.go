@@ -260,14 +260,14 @@ func (s *sequence) trace(ctx context.Context, d doubt) (*sent, error) {
 			return err
 		})
 	}
-	if err == nil && found.Receipt != "" {
-		found.Position, err = s.tracer.Position(ctx, chat.Reply{To: d.To})
-	}
 	if err != nil {
 		return nil, fmt.Errorf("find out whether a message was sent: %w", err)
 	}
 	if found.Receipt == "" {
 		return nil, nil
+	}
+	if found.Position, err = s.tracer.Position(ctx, chat.Reply{To: d.To}); err != nil {
+		return nil, fmt.Errorf("find out whether a message was sent: %w", err)
 	}
 	return &found, nil
 }

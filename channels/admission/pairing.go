@@ -55,11 +55,10 @@ func (c *Control) Approve(ctx context.Context, code string) (Pairing, error) {
 	}
 	p := all[i]
 	p.Granted = true
-	err = c.paired.Set(ctx, personKey(p.At.Channel, p.Account, p.Sender), p)
-	if err == nil {
-		err = c.requests.Set(ctx, p.Code, p)
+	if err := c.paired.Set(ctx, personKey(p.At.Channel, p.Account, p.Sender), p); err != nil {
+		return p, fmt.Errorf("pair: %w", err)
 	}
-	if err != nil {
+	if err := c.requests.Set(ctx, p.Code, p); err != nil {
 		return p, fmt.Errorf("pair: %w", err)
 	}
 	c.cfg.Log.Info("paired", "channel", p.At.Channel, "account", p.Account, "sender", p.Sender)
@@ -70,11 +69,14 @@ func (c *Control) Approve(ctx context.Context, code string) (Pairing, error) {
 // was anything to undo.
 func (c *Control) Unpair(ctx context.Context, channel, sender string) (found bool, err error) {
 	for key, err := range c.paired.Keys(ctx, channel+"\x00") {
-		if err == nil && strings.HasSuffix(key, "\x00"+sender) {
-			found = true
-			err = c.paired.Delete(ctx, key)
-		}
 		if err != nil {
+			return found, fmt.Errorf("unpair: %w", err)
+		}
+		if !strings.HasSuffix(key, "\x00"+sender) {
+			continue
+		}
+		found = true
+		if err := c.paired.Delete(ctx, key); err != nil {
 			return found, fmt.Errorf("unpair: %w", err)
 		}
 	}

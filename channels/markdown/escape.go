@@ -14,48 +14,57 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Escape returns src for a network that reads Markdown itself, and less strictly
-// than Parse: what Parse takes for text has a backslash before what would be a
-// mark there, among them the || of spoilers and a number of a list that does not
-// follow from the one before. Code and web addresses stay as they are.
+// Escape returns src for a network that reads Markdown itself, less strictly than
+// Parse. Characters that Parse takes for text and the network would take for a mark get
+// a backslash, among them the || of spoilers and list numbers out of sequence. Code and
+// web addresses stay as they are.
 func Escape(src string) string {
 	if excessive(src) {
 		return src
 	}
-	e := escaper{src: []byte(src), endsWord: underscoreAtEnd.MatchString(src), addresses: webAddress.FindAllStringIndex(src, -1)}
-	_ = ast.Walk(grammar().Parse(text.NewReader(e.src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which returns no error of its own
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.CodeSpan, *ast.AutoLink, *ast.FencedCodeBlock:
-			return ast.WalkSkipChildren, nil
-		case *ast.Text:
-			e.words(n.Segment.Start, n.Segment.Stop)
-		case *ast.CodeBlock:
-			for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
-				e.words(line.Start, line.Stop)
-			}
-		case *ast.List:
-			e.numbers(n)
-		}
-		return ast.WalkContinue, nil
-	})
+	e := escaper{
+		src:       []byte(src),
+		endsWord:  underscoreAtEnd.MatchString(src),
+		addresses: webAddress.FindAllStringIndex(src, -1),
+	}
+	document := grammar().Parse(text.NewReader(e.src))
+	_ = ast.Walk(document, e.node) // node returns no errors
 	return e.result()
 }
 
-// A single _ within words begins an emphasis only where one at the end of a word ends it.
+// node escapes what is no mark in n. It is an [ast.Walker].
+func (e *escaper) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	switch n := n.(type) {
+	case *ast.CodeSpan, *ast.AutoLink, *ast.FencedCodeBlock:
+		return ast.WalkSkipChildren, nil
+	case *ast.Text:
+		e.words(n.Segment.Start, n.Segment.Stop)
+	case *ast.CodeBlock:
+		for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
+			e.words(line.Start, line.Stop)
+		}
+	case *ast.List:
+		e.numbers(n)
+	}
+	return ast.WalkContinue, nil
+}
+
+// underscoreAtEnd matches a _ at the end of a word. Only if there is one can a single _
+// between words begin an emphasis.
 var underscoreAtEnd = regexp.MustCompile(`_(?:[^0-9A-Za-z_]|$)`)
 
-// An escaper collects where backslashes are missing.
+// An escaper collects the places where backslashes are missing.
 type escaper struct {
 	src      []byte
 	endsWord bool // a _ stands at the end of a word
 	at       []int
 
-	wordEnd   int     // where the last word with a backslash ends
-	keeps     bool    // its backslashes stand for themselves
-	addresses [][]int // where web addresses begin and end, less those that were passed
+	wordEnd   int     // end of the latest word with a backslash
+	keeps     bool    // the backslashes of that word stand for themselves
+	addresses [][]int // start and end of the web addresses ahead
 }
 
 func (e *escaper) result() string {
@@ -83,7 +92,7 @@ func (e *escaper) words(from, to int) {
 		case c == '\\' && end < to && e.inWebAddress(at):
 		case c == '\\' && end < to && util.IsPunct(e.src[end]):
 			if e.keepsBackslashes(at) {
-				e.at = append(e.at, at, at) // of the three that there are then, the first two are one
+				e.at = append(e.at, at, at) // the first two of three backslashes show one
 			}
 			end++
 		case c == '\\' && end < to && e.src[end] >= utf8.RuneSelf: // Parse shows it, and networks may not
@@ -102,7 +111,7 @@ func (e *escaper) words(from, to int) {
 	}
 }
 
-// misread reports whether the run of equal characters src[at:end] may be taken for a mark.
+// misread reports whether a network may take the equal characters src[at:end] for a mark.
 func (e *escaper) misread(at, end int) bool {
 	before, _ := utf8.DecodeLastRune(e.src[:at])
 	after, _ := utf8.DecodeRune(e.src[end:])
@@ -120,22 +129,20 @@ func (e *escaper) misread(at, end int) bool {
 func (e *escaper) numbers(l *ast.List) {
 	next := l.Start
 	for item := l.FirstChild(); item != nil && l.IsOrdered(); item = item.NextSibling() {
-		number := itemNumber(e.src, item)
-		value, err := strconv.Atoi(number)
-		if err == nil && value != next {
+		if number, outOfSequence := itemNumberAfter(e.src, item, next); outOfSequence {
 			e.at = append(e.at, item.Pos()+len(number))
-			next = value
+			next, _ = strconv.Atoi(number)
 		}
 		next++
 	}
 }
 
-// webAddress matches an address that a network finds by itself, which goes on to
-// the next white space or <, and the address of a link, which ends with the link.
+// webAddress matches an address that a network recognises by itself, up to the next
+// white space or <, and the address of a link.
 var webAddress = regexp.MustCompile(`(?i)\]\(https?://[^)\s]*|https?://[^\s<]+`)
 
-// inWebAddress reports whether src[at] is a part of a web address. Calls go from
-// the beginning of src to its end.
+// inWebAddress reports whether src[at] is part of a web address. From call to call, at
+// must not decrease.
 func (e *escaper) inWebAddress(at int) bool {
 	for len(e.addresses) > 0 && e.addresses[0][1] <= at {
 		e.addresses = e.addresses[1:]
@@ -144,7 +151,7 @@ func (e *escaper) inWebAddress(at int) bool {
 }
 
 // keepsBackslashes reports whether the backslash at src[at] stands for itself. It
-// looks at each word once: a long one may have many.
+// examines each word once, because a long one may have many backslashes.
 func (e *escaper) keepsBackslashes(at int) bool {
 	if at >= e.wordEnd {
 		e.keeps, e.wordEnd = keepsBackslashes(e.src, at)

@@ -18,22 +18,23 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// HTML returns src, read as by [Parse], as HTML for our own page. It is safe
-// whatever src says: tags are only text, a link goes to the web or to an
-// address of mail, and an image is a link, which loads nothing (R-S13).
+// HTML returns src, read as by [Parse], as HTML for our own page. It is safe whatever
+// src contains: tags are plain text, links lead to the web or to a mail address, and an
+// image is a link, so that nothing is loaded (R-S13).
 func HTML(src string) string {
 	src = strings.Map(Clean, src)
 	if !excessive(src) {
 		var out bytes.Buffer
 		source := []byte(src)
-		if err := pages().Render(&out, source, linking().Parse(text.NewReader(source))); err == nil {
+		document := linking().Parse(text.NewReader(source))
+		if pages().Render(&out, source, document) == nil {
 			return out.String()
 		}
 	}
 	return "<p>" + strings.ReplaceAll(html.EscapeString(strings.TrimSpace(src)), "\n", "<br>\n") + "</p>\n"
 }
 
-// linking is the grammar, and addresses by themselves are links.
+// linking is the grammar in which bare addresses are links, too.
 var linking = sync.OnceValue(func() parser.Parser {
 	p := newGrammar()
 	p.AddOptions(parser.WithInlineParsers(util.Prioritized(extension.NewLinkifyParser(
@@ -41,18 +42,19 @@ var linking = sync.OnceValue(func() parser.Parser {
 	return p
 })
 
-// pages renders without styles in the tags, which our pages do not allow.
+// pages renders without style attributes, which our pages do not allow.
 var pages = sync.OnceValue(func() renderer.Renderer {
+	alignment := extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)
 	return renderer.NewRenderer(renderer.WithNodeRenderers(
 		util.Prioritized(tags{}, 100),
-		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), 500),
+		util.Prioritized(extension.NewTableHTMLRenderer(alignment), 500),
 		util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
 		util.Prioritized(extension.NewTaskCheckBoxHTMLRenderer(), 500),
 		util.Prioritized(gmhtml.NewRenderer(gmhtml.WithHardWraps()), 1000),
 	))
 })
 
-// tags renders what goldmark would render otherwise than a chat needs it.
+// tags renders the nodes that goldmark would not render as a chat needs them.
 type tags struct{}
 
 // RegisterFuncs implements [renderer.NodeRenderer].
@@ -65,7 +67,7 @@ func (t tags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, t.code)
 }
 
-// text writes words, and ends a line where the source does.
+// text writes words. It breaks lines where the source does.
 func (tags) text(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -79,7 +81,8 @@ func (tags) text(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.W
 	return ast.WalkContinue, err
 }
 
-// code writes the lines of a fence, and before them what its first line says besides the language.
+// code writes a fenced code block, after the words that follow the language in its
+// first line.
 func (tags) code(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -97,22 +100,22 @@ func (tags) code(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.W
 	return ast.WalkContinue, err
 }
 
-// itemNumbers tells HTML the number of each item that does not follow from the one before.
+// itemNumbers gives list items out of sequence their number in HTML.
 type itemNumbers struct{}
 
 // Transform implements [parser.ASTTransformer].
 func (itemNumbers) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which returns no error of its own
+	// The function returns no errors.
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		l, isList := n.(*ast.List)
 		if !entering || !isList || !l.IsOrdered() {
 			return ast.WalkContinue, nil
 		}
 		next := l.Start
 		for item := l.FirstChild(); item != nil; item = item.NextSibling() {
-			number := itemNumber(reader.Source(), item)
-			if value, err := strconv.Atoi(number); err == nil && value != next {
+			if number, outOfSequence := itemNumberAfter(reader.Source(), item, next); outOfSequence {
 				item.SetAttributeString("value", []byte(number))
-				next = value
+				next, _ = strconv.Atoi(number)
 			}
 			next++
 		}
@@ -120,7 +123,7 @@ func (itemNumbers) Transform(doc *ast.Document, reader text.Reader, _ parser.Con
 	})
 }
 
-// heading stays below the headings of the page.
+// heading writes a heading of a lower level than those of the page.
 func (tags) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	mark := "<h"
 	if !entering {
@@ -130,17 +133,19 @@ func (tags) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.
 	return ast.WalkContinue, err
 }
 
-// link writes a link, an image, or an address that is a link by itself. An
-// address that is not opened is written out.
+// link writes a link, an image or a bare address. An address that is not opened is
+// written out.
 func (tags) link(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	var address, words string // words: besides those within n
+	address := ""
+	words := "" // in addition to those within n
 	switch n := n.(type) {
 	case *ast.Link:
 		address = unescape(n.Destination)
 	case *ast.Image:
 		address = unescape(n.Destination)
 	case *ast.AutoLink:
-		address, words = string(n.URL(src)), string(n.Label(src))
+		address = string(n.URL(src))
+		words = string(n.Label(src))
 		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(address), "mailto:") {
 			address = "mailto:" + address
 		}
@@ -148,7 +153,8 @@ func (tags) link(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.W
 	if strings.HasPrefix(strings.ToLower(address), "data:") {
 		address = ""
 	}
-	opened, out := opensOnPage(address) && !linked(n), ""
+	opened := opensOnPage(address) && !linked(n)
+	out := ""
 	switch {
 	case entering && opened:
 		out = anchor(address)
@@ -165,13 +171,14 @@ func (tags) link(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.W
 	return ast.WalkContinue, err
 }
 
-// anchor begins a link that tells the other side nothing about us.
+// anchor returns the start tag of a link. The server it leads to learns nothing about
+// our page.
 func anchor(address string) string {
 	return `<a href="` + html.EscapeString(string(util.URLEscape([]byte(address), false))) +
 		`" rel="noopener noreferrer nofollow" target="_blank">`
 }
 
-// opensOnPage reports whether a link to address may stand on our page.
+// opensOnPage reports whether our page may link to address.
 func opensOnPage(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -180,7 +187,7 @@ func opensOnPage(address string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" || u.Scheme == "mailto" && u.Opaque != ""
 }
 
-// linked reports whether n lies within a link or an image.
+// linked reports whether n is inside a link or an image.
 func linked(n ast.Node) bool {
 	for p := n.Parent(); p != nil; p = p.Parent() {
 		if p.Kind() == ast.KindLink || p.Kind() == ast.KindImage {

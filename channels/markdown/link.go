@@ -8,11 +8,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// A linkParser reads links. What is called right behind an index or a name, as in
-// handlers[i](x), is code and no link: its brackets are shown.
+// A linkParser reads links. A call directly behind an index or a name, as in
+// handlers[i](x), is code and no link, so its brackets are shown.
 type linkParser struct{ links parser.InlineParser }
 
-// indexForm matches an index and the arguments of a call, which are no address.
+// indexForm matches an index and the arguments of a call that are no address.
 var indexForm = regexp.MustCompile(`^\[[^\[\]\n]*\]\([^()\s:/#]*\)`)
 
 // Trigger implements [parser.InlineParser].

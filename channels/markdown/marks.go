@@ -14,17 +14,16 @@ import (
 )
 
 // A markParser reads the marks of emphasis: *, **, ***, _, __, ___ and ~~. It is
-// stricter than CommonMark where a mark may be meant as what it is, as in 5*3*2,
-// 2**3**2, src/**/*.go, pkg/__init__.py and 3~5, and within an address: a mark
-// that stays is ugly, and one that goes changes what was written. It is less
-// strict between words of East Asian languages, which have no spaces around
-// them: **Note：**这是.
+// stricter than CommonMark where a mark may be meant literally, as in 5*3*2, 2**3**2,
+// src/**/*.go, pkg/__init__.py and 3~5, and within an address: a mark that remains is
+// ugly, but one that disappears changes what was written. It is less strict between
+// words of East Asian languages, which have no spaces around them: **Note：**这是.
 type markParser struct{}
 
 // Trigger implements [parser.InlineParser].
 func (markParser) Trigger() []byte { return []byte("*_~") }
 
-// Parse implements [parser.InlineParser]. A run that is no mark is text.
+// Parse implements [parser.InlineParser]. A run that is no mark becomes text.
 func (markParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	line, segment := block.PeekLine()
 	length := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
@@ -33,10 +32,12 @@ func (markParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.No
 	segment = segment.WithStop(start + length)
 	block.Advance(length)
 	opens, closes := r.opens(), r.closes()
-	if !r.plausible() || r.besideStar(block.Source()[:start]) || !opens && !closes || inAddress(block.Source(), start, length) {
+	source := block.Source()
+	isMark := r.plausible() && (opens || closes) && !r.besideStar(source[:start]) && !inAddress(source, start, length)
+	if !isMark {
 		return ast.NewTextSegment(segment)
 	}
-	before := bytes.TrimRight(block.Source()[:start], " ")
+	before := bytes.TrimRight(source[:start], " ")
 	d := parser.NewDelimiter(opens, closes, length, r.char, match{
 		strike:  r.char == '~',
 		slash:   opens && (r.before == '/' || r.after() == '/') || closes && r.before == '/',
@@ -61,11 +62,12 @@ type match struct {
 // IsDelimiter implements [parser.DelimiterProcessor].
 func (match) IsDelimiter(b byte) bool { return strings.IndexByte("*_~", b) >= 0 }
 
-// CanOpenCloser implements [parser.DelimiterProcessor]. Runs of different lengths
-// are no pair, but one of three is two marks; **/x/** is a glob, and 5 *3* 2 is
-// a product.
+// CanOpenCloser implements [parser.DelimiterProcessor]. Runs of different lengths are no
+// pair, except that a run of three is two marks. **/x/** is a glob, and 5 *3* 2 a
+// product.
 func (match) CanOpenCloser(opener, closer *parser.Delimiter) bool {
-	begin, end := opener.Processor.(match), closer.Processor.(match)
+	begin := opener.Processor.(match)
+	end := closer.Processor.(match)
 	switch {
 	case opener.Char != closer.Char, begin.slash && end.slash:
 		return false
@@ -83,7 +85,7 @@ func (m match) OnMatch(length int) ast.Node {
 	return ast.NewEmphasis(length)
 }
 
-// A run is some equal characters that may be a mark.
+// A run is a sequence of equal characters that may be a mark.
 type run struct {
 	char   byte
 	length int
@@ -101,7 +103,7 @@ func (r run) after() rune {
 
 var dunder = regexp.MustCompile(`^(?:[a-z][a-z0-9_]+|[A-Z][A-Z0-9_]+)__(?:[^A-Za-z0-9_]|$)`)
 
-// plausible reports whether r looks like a mark at all; __init__ and __FILE__ are names.
+// plausible reports whether r can be a mark at all. __init__ and __FILE__ are names.
 func (r run) plausible() bool {
 	if r.char == '~' {
 		return r.length == 2
@@ -109,10 +111,10 @@ func (r run) plausible() bool {
 	return r.length <= 3 && (r.char != '_' || r.length != 2 || !dunder.Match(r.rest))
 }
 
-// strong reports whether r is hardly ever anything but a mark.
+// strong reports whether r is almost always a mark.
 func (r run) strong() bool { return r.char != '_' && r.length > 1 }
 
-// What may stand on the sides of a mark, of ASCII.
+// ASCII characters that may be next to a mark.
 const (
 	otherMarks = "*_~`"
 	quotes     = `"'`
@@ -121,9 +123,11 @@ const (
 // opens reports whether r may begin an emphasis.
 func (r run) opens() bool {
 	after := r.after()
-	notAfter, notBefore := `,;:!?)]}=./+>%^|`, `.,;:!?/`
+	notAfter := `,;:!?)]}=./+>%^|`
+	notBefore := `.,;:!?/`
 	if r.strong() {
-		notAfter, notBefore = `,;:!?)]}=`, ``
+		notAfter = `,;:!?)]}=`
+		notBefore = ``
 	}
 	if unicode.IsSpace(after) || strings.ContainsRune(notAfter, after) || r.besideName(after) {
 		return false
@@ -157,23 +161,22 @@ func (r run) closes() bool {
 	return strings.ContainsRune(".,;:!?-", after) && !isWord(rune2(r.rest))
 }
 
-// besideStar reports whether r is a _ with a single * beside it, as in foo_* and
-// *_test.go.
+// besideStar reports whether r is a _ next to a single *, as in foo_* and *_test.go.
 func (r run) besideStar(src []byte) bool {
 	before := len(src) - len(bytes.TrimRight(src, "*"))
 	after := len(r.rest) - len(bytes.TrimLeft(r.rest, "*"))
 	return r.char == '_' && r.length == 1 && (before == 1 || after == 1)
 }
 
-// besideName reports whether r and c, a character beside it, are what globs have: *_test.go.
+// besideName reports whether r and the character c next to it belong to a glob, as in
+// *_test.go.
 func (r run) besideName(c rune) bool { return r.char == '*' && r.length == 1 && c == '_' }
 
-// rune2 returns the second character of s; '\n' if there is none.
+// rune2 returns the second character of s, or '\n' if there is none.
 func rune2(s []byte) rune { return run{rest: s[min(len(s), 1):]}.after() }
 
-// loose reports whether a mark may stand right beside c, on either side: beside
-// marks that are not of ASCII, such as “ and emoji, and, if it is strong, beside
-// letters of languages without spaces.
+// loose reports whether a mark may touch c on either side: punctuation outside ASCII,
+// such as “ and emoji, and, if the mark is strong, letters of languages without spaces.
 func (r run) loose(c rune) bool {
 	if isEastAsian(c) {
 		return r.strong()
@@ -191,14 +194,13 @@ func isEastAsian(c rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// maxWord is how far we look for the beginning of a word, in bytes.
-const maxWord = 2048
+// maxWord is the greatest distance at which the beginning of a word is looked for.
+const maxWord = 2048 // bytes
 
 var schemeForm = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)`)
 
-// inAddress reports whether the run of marks at src[start:] is a part of an
-// address. At the end of one it is not, nor where the address itself is marked
-// in the same way.
+// inAddress reports whether the run of marks at src[start:] is part of an address. It is
+// not at the end of one, nor if the address itself is marked in the same way.
 func inAddress(src []byte, start, length int) bool {
 	word := src[wordStart(src, start):start]
 	at := schemeForm.FindIndex(word)

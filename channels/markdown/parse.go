@@ -11,20 +11,20 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Beyond these the text is shown as it is written: goldmark's time, or its
-// memory, grows with their square.
+// Beyond these limits a text is shown as it is written, because goldmark's time or memory
+// grows with their square.
 const (
 	maxSource = 64 << 10 // bytes
-	maxNest   = 32       // marks of quotes and lists that begin one line
+	maxNest   = 32       // marks of quotes and lists at the beginning of a line
 	maxCells  = 100_000  // of a table as wide as the widest line and as long as the source
 	maxLinks  = 1000
 	maxMarks  = 4000 // of emphasis between two blank lines
 )
 
-// Parse reads Markdown as models write it and people in chats expect it: a line
-// stays a line, HTML is only text, and a fence without an end, as in an answer
-// that is still being written, goes on to the last line. An address that opens
-// does not take is written out. Where src shows anything, so does the result.
+// Parse reads Markdown as models write it and people in chats expect it: line breaks are
+// kept, HTML is plain text, and a fence without an end, as in an answer that is still
+// being written, extends to the last line. A link address for which opens returns false
+// is written out. If anything of src can be seen, so can something of the result.
 func Parse(src string, opens func(url string) bool) Text {
 	src = strings.Map(Clean, src)
 	if !excessive(src) {
@@ -42,10 +42,10 @@ func Parse(src string, opens func(url string) bool) Text {
 	return Text{Plain: strings.TrimSpace(strings.ReplaceAll(src, "\t", " "))}
 }
 
-// grammar is CommonMark with tables, task lists and strikethrough; without
-// HTML, underlined headings (a line and --- below it is a line and a rule) and
-// references (they would hide what they define). What is ordinary in chats and
-// only looks like a mark is text: see markParser and quoteParser.
+// grammar is CommonMark with tables, task lists and strikethrough, but without HTML,
+// underlined headings (a line above --- is a line above a rule) and references (their
+// definitions would disappear). What only looks like a mark in chats is text: see
+// markParser and quoteParser.
 var grammar = sync.OnceValue(newGrammar)
 
 func newGrammar() parser.Parser {
@@ -68,22 +68,28 @@ func newGrammar() parser.Parser {
 			util.Prioritized(markParser{}, 500),
 		),
 		parser.WithParagraphTransformers(util.Prioritized(tableTransformer{}, 200)),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0), util.Prioritized(itemNumbers{}, 1)),
+		parser.WithASTTransformers(
+			util.Prioritized(extension.NewTableASTTransformer(), 0),
+			util.Prioritized(itemNumbers{}, 1),
+		),
 	)
 }
 
 // nestForm matches the mark of a quote or of a list's item.
 var nestForm = regexp.MustCompile(`>|[-+*.)][ \t]`)
 
-// excessive reports whether src is more than we let goldmark read.
+// excessive reports whether src exceeds the limits above.
 func excessive(src string) bool {
 	if len(src) > maxSource || strings.Count(src, "](") > maxLinks {
 		return true
 	}
-	lines, columns, marks := 0, 0, 0
+	lines := 0
+	columns := 0
+	marks := 0
 	for line := range strings.Lines(src) {
 		lines++
-		if marks += strings.Count(line, "*") + strings.Count(line, "_") + strings.Count(line, "~"); marks > maxMarks {
+		marks += strings.Count(line, "*") + strings.Count(line, "_") + strings.Count(line, "~")
+		if marks > maxMarks {
 			return true
 		}
 		if !visible(line) {

@@ -8,8 +8,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// A quoteParser reads quotes. A line that compares, such as >50% or >= 3, one
-// that Python shows, >>> f(x), and a face, >_<, are none.
+// A quoteParser reads quotes. Comparisons such as >50% and >= 3, Python's prompt as in
+// >>> f(x), and faces such as >_< are none.
 type quoteParser struct{ quotes parser.BlockParser }
 
 var comparison = regexp.MustCompile(`^ {0,3}>(?:[0-9=.]|>> \S|[_.,^oO-]+<)`)

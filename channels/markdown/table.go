@@ -16,8 +16,8 @@ import (
 // maxTable is the width in columns up to which a table fits on a phone.
 const maxTable = 42
 
-// A tableTransformer makes tables of paragraphs, as GitHub does, but for the
-// cells of a row that are more than the header has: they are cells, too.
+// A tableTransformer makes tables of paragraphs as GitHub does, except that a row may
+// have more cells than the header.
 type tableTransformer struct{}
 
 // Transform implements [parser.ParagraphTransformer].
@@ -71,8 +71,8 @@ func addCells(row ast.Node, src []byte) {
 	}
 }
 
-// table writes a table with its columns aligned, as Pre. One that is wider
-// than a phone, or that has links, is written row by row instead.
+// table writes a table with aligned columns, as Pre. A table that is wider than a phone,
+// or has links, is written row by row instead.
 func (w *writer) table(t *extast.Table) {
 	var rows [][]string
 	var widths []int
@@ -115,7 +115,8 @@ func (w *writer) table(t *extast.Table) {
 func (w *writer) row(row []string, widths []int, aligns []extast.Alignment) {
 	line := ""
 	for i, cell := range row {
-		space, left := widths[i]-width(cell), 0
+		space := widths[i] - width(cell)
+		left := 0
 		if i < len(aligns) && aligns[i] == extast.AlignRight {
 			left = space
 		}
@@ -124,8 +125,8 @@ func (w *writer) row(row []string, widths []int, aligns []extast.Alignment) {
 	w.write(strings.TrimRight(line, " "))
 }
 
-// rows writes a table as a list: the header, and of each row the first cell in
-// bold, the others below it, named by the header.
+// rows writes a table as a list: the header, then for each row its first cell in bold,
+// and the others below it with the names that the header gives them.
 func (w *writer) rows(t *extast.Table, header []string) {
 	for c := t.FirstChild().FirstChild(); c != nil; c = c.NextSibling() {
 		if c.PreviousSibling() != nil {
@@ -152,7 +153,7 @@ func (w *writer) rows(t *extast.Table, header []string) {
 	}
 }
 
-// width is how many columns s takes on a screen, more or less.
+// width returns roughly how many columns s takes on a screen.
 func width(s string) int {
 	n := 0
 	for _, r := range s {

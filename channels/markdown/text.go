@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// A Text is words without markup, and how to show them.
+// A Text is text without markup, with spans that say how to show it.
 type Text struct {
-	Plain string // valid UTF-8 without control characters but \n
-	Spans []Span // properly nested; by Start, the outer of two first; none empty
+	Plain string // valid UTF-8 without control characters except \n
+	Spans []Span // properly nested, none empty; sorted by Start, outer spans first
 }
 
-// A Span is a stretch of a Text's Plain that is shown in one way. No span lies
-// within another of its Kind, and none within Code or Pre.
+// A Span is a part of a Text's Plain that is shown in one way. No span is inside another
+// one of its Kind, nor inside Code or Pre.
 type Span struct {
 	Start, End int // byte offsets
 	Kind       Kind
-	Arg        string // of a Link its URL; of a Pre the language, if known
+	Arg        string // the URL of a Link; the language of a Pre, if known
 }
 
 // A Kind is a way to show text.
@@ -39,18 +39,18 @@ const (
 	kinds // how many there are
 )
 
-// Visible reports whether r leaves a mark in a chat. Networks refuse a message
-// in which nothing does.
+// Visible reports whether r can be seen in a chat. Networks refuse a message in which
+// nothing can be seen.
 func Visible(r rune) bool {
 	const unseen = "\u2800\ufffc\u030a\u0333\u033f" // blank Braille, placeholder, and marks that Telegram removes
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !strings.ContainsRune(unseen, r)
 }
 
-// visible reports whether anything of s is.
+// visible reports whether anything of s can be seen.
 func visible(s string) bool { return strings.ContainsFunc(s, Visible) }
 
-// Clean says what to put in place of r, for strings.Map. What could move the
-// cursor of a terminal or turn the direction of the text around goes.
+// Clean is a mapping for strings.Map. It removes characters that could move the cursor of
+// a terminal or reverse the direction of the text.
 func Clean(r rune) rune {
 	switch {
 	case r == '\n', r == '\t':
@@ -63,11 +63,11 @@ func Clean(r rune) rune {
 	return r
 }
 
-// Split cuts t into parts of at most limit, as size measures them: between
-// paragraphs if that fills half a part, else between lines, sentences or words.
-// Spans that are cut go on in the next part. Nothing but space at the cuts is
-// lost, and every part has something Visible. The size of a string must be the
-// sum of the sizes of its runes; a rune larger than limit is a part of its own.
+// Split cuts t into parts whose size is at most limit: between paragraphs if that fills
+// half a part, else between lines, sentences or words. Spans that are cut continue in the
+// next part. Only space at the cuts is lost, and every part has something Visible. The
+// size of a string must be the sum of the sizes of its runes; a rune larger than limit
+// becomes a part of its own.
 func (t Text) Split(limit int, size func(string) int) []Text {
 	var parts []Text
 	for at := 0; at < len(t.Plain); {
@@ -83,7 +83,7 @@ func (t Text) Split(limit int, size func(string) int) []Text {
 	return parts
 }
 
-// prefix returns how many bytes of s fit.
+// prefix returns how many bytes of s fit into limit.
 func prefix(s string, limit int, size func(string) int) int {
 	total := 0
 	for i, r := range s {
@@ -94,7 +94,7 @@ func prefix(s string, limit int, size func(string) int) int {
 	return len(s)
 }
 
-// The places to cut, worst first.
+// Kinds of places to cut, the worst first.
 const (
 	nowhere = iota
 	afterWord
@@ -104,13 +104,15 @@ const (
 	afterParagraph
 )
 
-// cut returns where to end a part that begins at and may go on until end, which
-// is not the end of t.
+// cut returns where to end a part that begins at at and may extend to end, which is not
+// the end of t.
 func (t Text) cut(at, end int) int {
-	best, where := nowhere, 0
+	best := nowhere
+	where := 0
 	for i := end; i > at && best < afterParagraph && (best == nowhere || i >= at+(end-at)/2); i-- {
-		if p := t.place(i); p > best {
-			best, where = p, i
+		if p := t.placeAt(i); p > best {
+			best = p
+			where = i
 		}
 	}
 	if best == nowhere || !visible(t.Plain[at:where]) {
@@ -119,8 +121,8 @@ func (t Text) cut(at, end int) int {
 	return where
 }
 
-// place says what ends before the byte at i.
-func (t Text) place(i int) int {
+// placeAt returns what kind of place to cut the byte at i is.
+func (t Text) placeAt(i int) int {
 	next, _ := utf8.DecodeRuneInString(t.Plain[i:])
 	last, _ := utf8.DecodeLastRuneInString(t.Plain[:i])
 	switch {
@@ -138,14 +140,14 @@ func (t Text) place(i int) int {
 	return nowhere
 }
 
-// inCode reports whether i is within lines of code.
+// inCode reports whether i is inside lines of code.
 func (t Text) inCode(i int) bool {
 	n := sort.Search(len(t.Spans), func(n int) bool { return t.Spans[n].Start >= i })
 	return n > 0 && t.Spans[n-1].Kind == Pre && i < t.Spans[n-1].End
 }
 
-// space returns the length of the space at i, where a part ended. Within code
-// the next line keeps its indent.
+// space returns the length of the space at i, where a part ended. In code, the next line
+// keeps its indent.
 func (t Text) space(i int) int {
 	rest := t.Plain[i:]
 	n := len(rest) - len(strings.TrimLeftFunc(rest, unicode.IsSpace))
@@ -155,8 +157,8 @@ func (t Text) space(i int) int {
 	return n
 }
 
-// whole returns n, or a little less, so that s is not cut between a character
-// and its accents or its skin, or within a family.
+// whole returns n, or a little less, so that a cut of s does not separate a character from
+// its accents or skin tone, nor the parts of a joined emoji.
 func whole(s string, n int) int {
 	const joiner = '\u200d'
 	for i := n; i > 0 && n-i < 64; {
@@ -170,7 +172,7 @@ func whole(s string, n int) int {
 	return n
 }
 
-// slice returns t from a to b, without the space at its end.
+// slice returns t from a to b without trailing space.
 func (t Text) slice(a, b int) Text {
 	p := Text{Plain: strings.TrimRightFunc(t.Plain[a:b], unicode.IsSpace)}
 	b = a + len(p.Plain)

@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -19,8 +20,8 @@ type writer struct {
 	out    []byte
 	spans  []Span
 	open   [kinds]bool
-	indent string // what the lines of the current block begin with
-	fresh  bool   // the indent of this line is not written yet
+	indent string // at the beginning of each line of the current block
+	fresh  bool   // the indent of the current line is not written yet
 }
 
 func (w *writer) write(s string) {
@@ -54,14 +55,14 @@ func (w *writer) end(i int) {
 	}
 }
 
-// within writes what is in n as a span of kind k.
+// within writes the contents of n as a span of kind k.
 func (w *writer) within(k Kind, n ast.Node, write func(ast.Node)) {
 	i := w.begin(k, "")
 	write(n)
 	w.end(i)
 }
 
-// margin goes to the left margin, to a new line unless this one is empty.
+// margin goes to the left margin: of a new line, unless the current one is empty.
 func (w *writer) margin() {
 	if !w.fresh && len(w.out) > 0 && w.out[len(w.out)-1] != '\n' {
 		w.newline()
@@ -115,7 +116,8 @@ func (w *writer) block(n ast.Node) {
 	}
 }
 
-// quote writes a quote, at the left margin; one within another, which chats do not have, keeps its mark.
+// quote writes a quote at the left margin. A quote within a quote, which chats do not
+// have, keeps its mark.
 func (w *writer) quote(n ast.Node) {
 	if w.open[Quote] {
 		w.indented("> ", "> ", n)
@@ -134,34 +136,47 @@ func (w *writer) list(l *ast.List) {
 		mark := "• "
 		if l.IsOrdered() {
 			mark = itemNumber(w.src, n) + string(l.Marker) + " "
-		} else if first := n.FirstChild(); first != nil && first.FirstChild() != nil && first.FirstChild().Kind() == extast.KindTaskCheckBox {
-			mark = "" // its box is mark enough
+		} else if hasCheckBox(n) {
+			mark = "" // the box is enough
 		}
 		w.indented(mark, strings.Repeat(" ", max(2, utf8.RuneCountInString(mark))), n)
 	}
 }
 
-// itemNumber returns the number of an item of an ordered list as it is written,
-// which need not follow from the one before.
+// hasCheckBox reports whether a list item begins with the check box of a task.
+func hasCheckBox(item ast.Node) bool {
+	first := item.FirstChild()
+	return first != nil && first.FirstChild() != nil && first.FirstChild().Kind() == extast.KindTaskCheckBox
+}
+
+// itemNumberAfter returns the number of an item of an ordered list, and whether it is
+// another one than next.
+func itemNumberAfter(src []byte, item ast.Node, next int) (number string, outOfSequence bool) {
+	number = itemNumber(src, item)
+	value, err := strconv.Atoi(number)
+	return number, err == nil && value != next
+}
+
+// itemNumber returns the number of an item of an ordered list as it is written.
 func itemNumber(src []byte, item ast.Node) string {
 	rest := src[item.Pos():]
 	return string(rest[:len(rest)-len(bytes.TrimLeft(rest, "0123456789"))])
 }
 
-// indented writes the blocks in n, with mark before the first line and indent
-// before the others, as long as that leaves room for words on a phone.
+// indented writes the blocks in n, with mark before the first line, and with indent
+// before the others as long as that leaves room for words on a phone.
 func (w *writer) indented(mark, indent string, n ast.Node) {
-	const most = 16 // bytes
+	const maxIndentBytes = 16
 	w.write(mark)
 	outer := w.indent
-	if len(w.indent+indent) <= most {
+	if len(w.indent+indent) <= maxIndentBytes {
 		w.indent += indent
 	}
 	w.blocks(n)
 	w.indent = outer
 }
 
-// code writes lines of code as they are, at the left margin, whence they can be copied.
+// code writes lines of code unchanged at the left margin, so that they can be copied.
 func (w *writer) code(lines *text.Segments, lang string) {
 	w.margin()
 	i := w.begin(Pre, lang)
@@ -169,7 +184,7 @@ func (w *writer) code(lines *text.Segments, lang string) {
 	w.end(i)
 }
 
-// fenceInfo is FenceInfo of what n has there.
+// fenceInfo returns FenceInfo of the text behind the fence of n.
 func fenceInfo(n *ast.FencedCodeBlock, src []byte) (lang, more string) {
 	if n.Info == nil {
 		return "", ""
@@ -177,8 +192,8 @@ func fenceInfo(n *ast.FencedCodeBlock, src []byte) (lang, more string) {
 	return FenceInfo(textOf(n.Info, src))
 }
 
-// FenceInfo returns the language of code, if what stands behind its fence looks
-// like one, and what stands there besides.
+// FenceInfo splits the text behind the fence of a code block into the language, if it
+// begins with one, and the rest.
 func FenceInfo(info string) (lang, more string) {
 	info = strings.TrimSpace(info)
 	lang, more, _ = strings.Cut(info, " ")
@@ -232,8 +247,8 @@ func (w *writer) codeSpan(n ast.Node) {
 	}
 }
 
-// link writes a link or an image. An address that cannot be opened, or whose
-// words are the address, is written out.
+// link writes a link or an image. An address that cannot be opened is written out, as is
+// one that is its own label.
 func (w *writer) link(n ast.Node, url string) {
 	address := strings.TrimPrefix(strings.TrimPrefix(url, "mailto:"), "tel:")
 	i := -1
@@ -271,10 +286,11 @@ func textOf(n *ast.Text, src []byte) string {
 // unescape resolves the backslashes and entities of Markdown.
 func unescape(b []byte) string { return resolve(b, 0, len(b)) }
 
-// resolve is unescape for src[from:to].
+// resolve returns src[from:to] with its backslashes and entities resolved.
 func resolve(src []byte, from, to int) string {
 	var out strings.Builder
-	keeps, known := false, from // known: up to where keeps is
+	keeps := false // the backslashes up to known stand for themselves
+	known := from
 	for at := from; at < to; {
 		entity := ""
 		if src[at] == '&' {
@@ -304,15 +320,15 @@ func resolve(src []byte, from, to int) string {
 var (
 	entityForm = regexp.MustCompile(`^&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});`)
 
-	// plainBackslash matches a word in which a backslash stands for itself: before
-	// a letter or a digit it is no mark of Markdown, so the others in that word are
-	// none either. The word is a path, a regular expression or a formula. No mark
-	// needs a backslash before / either, which sed and JavaScript have.
+	// plainBackslash matches a word in which backslashes stand for themselves, such as
+	// a path, a regular expression or a formula: before a letter or a digit, a
+	// backslash is no mark of Markdown, so the others in that word are none either.
+	// No mark needs a backslash before /, which sed and JavaScript have.
 	plainBackslash = regexp.MustCompile(`\\[A-Za-z0-9/]|^['(\[]?(?:[A-Za-z]:|%\w+%|\.{1,2}|~)\\[^~]`)
 )
 
-// keepsBackslashes reports whether the backslash at src[at] is part of such a
-// word, and where the word ends.
+// keepsBackslashes reports whether the backslash at src[at] is in a word whose
+// backslashes stand for themselves, and where the word ends.
 func keepsBackslashes(src []byte, at int) (keeps bool, wordEnd int) {
 	end := bytes.IndexFunc(src[at:min(len(src), at+maxWord)], endsAddress)
 	if end < 0 {

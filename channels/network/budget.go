@@ -6,32 +6,32 @@ import (
 	"sync"
 )
 
-// ErrBusy and ErrBusyPerson are returned by the readers of a [Budget]: so much
-// is being read already, in all or of that person. Trying again later helps.
+// ErrBusy and ErrBusyPerson are returned by the readers of a [Budget] if too much is being
+// read already, in total or from that person. Trying again later helps.
 var (
 	ErrBusy       = errors.New("too many bytes are being read at once")
 	ErrBusyPerson = errors.New("too many bytes of one person are being read at once")
 )
 
-// A Budget bounds how many bytes of request bodies are in memory at once. It
-// refuses what is too much instead of letting it wait: a body that came in by
-// half and waited would keep its bytes from all others.
+// A Budget limits how many bytes of request bodies are in memory at once. A body that
+// exceeds it is refused and does not wait: half a body that waits would occupy bytes that
+// others need.
 type Budget struct {
 	total     int64
 	perPerson int64
 
 	mu     sync.Mutex
 	used   int64
-	usedBy map[string]int64 // by person; those who use nothing are not in it
+	usedBy map[string]int64 // by person; only those who use some
 }
 
-// NewBudget returns a Budget of so many bytes.
+// NewBudget returns a Budget of that many bytes.
 func NewBudget(total, perPerson int64) *Budget {
 	return &Budget{total: total, perPerson: perPerson, usedBy: map[string]int64{}}
 }
 
-// Reader returns a reader of r, of which each byte counts for person until
-// release is called. When the Budget is used up it returns one of the errors above.
+// Reader returns a reader of r whose bytes count for person until release is called. It
+// fails with one of the errors above when the Budget is used up.
 func (b *Budget) Reader(person string, r io.Reader) (counted io.Reader, release func()) {
 	c := &countedReader{budget: b, person: person, from: r}
 	return c, c.release

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A ServerClock is the clock of a network's server, as its answers tell it. The
-// clock of this machine may be wrong by hours, and every message would seem to
-// have waited for that long. The zero ServerClock knows nothing yet.
+// A ServerClock follows the clock of a network's server by the dates of its responses. If
+// the clock of this machine is hours ahead, all messages seem to have waited for hours.
+// The zero ServerClock knows nothing yet.
 type ServerClock struct {
 	mu    sync.Mutex
-	shown time.Time // what the server's clock showed …
-	at    time.Time // … at this moment, of which the monotonic part counts
+	shown time.Time // by the server's clock
+	at    time.Time // when that was, by this machine's monotonic clock
 }
 
-// leastSkew is what two clocks may differ by and still count as the same: the
-// server tells whole seconds, and its answer takes a while.
+// leastSkew is the difference up to which two clocks count as equal: the server sends
+// whole seconds, and its response takes a while.
 const leastSkew = time.Minute
 
-// Watch has the clock learn from all answers that the client gets.
+// Watch sets the clock by all responses that client receives.
 func (c *ServerClock) Watch(client *http.Client) {
 	next := client.Transport
 	if next == nil {
@@ -36,15 +36,18 @@ type watched struct {
 // RoundTrip implements http.RoundTripper.
 func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(r)
-	if err == nil {
-		if shown, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-			w.clock.set(shown)
-		}
+	if err != nil {
+		return resp, err
 	}
-	return resp, err
+	shown, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil { // a server need not tell the time
+		return resp, nil
+	}
+	w.clock.set(shown)
+	return resp, nil
 }
 
-// CloseIdleConnections is what http.Client calls.
+// CloseIdleConnections is called by [http.Client].
 func (w watched) CloseIdleConnections() {
 	if c, ok := w.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -54,11 +57,12 @@ func (w watched) CloseIdleConnections() {
 func (c *ServerClock) set(shown time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shown, c.at = shown, time.Now()
+	c.shown = shown
+	c.at = time.Now()
 }
 
-// Now returns what the server's clock shows, or this machine's if that is all
-// there is.
+// Now returns the time by the server's clock, or by this machine's clock as long as the
+// server's is not known.
 func (c *ServerClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,9 +73,9 @@ func (c *ServerClock) Now() time.Time {
 	return c.shown.Add(now.Sub(c.at))
 }
 
-// Local returns t, a time that the server told, as a time of this machine: later,
-// if this machine's clock is ahead. If that is behind, t is left as it is: it
-// would seem to be long ago once the clock is right again.
+// Local converts t, a time by the server's clock, to this machine's clock, if that is
+// ahead. If it is behind, t is returned unchanged: converted, it would seem to be long ago
+// once the clock is right again.
 func (c *ServerClock) Local(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,10 +13,13 @@ const maxDeadEvents = 1000
 // log of dead events as it came (P4). The log keeps the last maxDeadEvents.
 func KeepDeadLetter(ctx context.Context, dead store.Log, raw []byte) error {
 	seq, err := dead.Append(ctx, raw)
-	if err == nil && seq > maxDeadEvents {
-		err = dead.Trim(ctx, seq-maxDeadEvents)
-	}
 	if err != nil {
+		return fmt.Errorf("keep an event that cannot be understood: %w", err)
+	}
+	if seq <= maxDeadEvents {
+		return nil
+	}
+	if err := dead.Trim(ctx, seq-maxDeadEvents); err != nil {
 		return fmt.Errorf("keep an event that cannot be understood: %w", err)
 	}
 	return nil

@@ -18,25 +18,25 @@ import (
 	"parley/texts"
 )
 
-// A Driver makes the channels of one network: it is what an entry of channels in
-// config.json says. The keys of the entry are its fields with a json tag, and the
-// gateway reads and checks them by their tags (see package config).
+// A Driver makes the channels of one network. It is the contents of an entry of channels
+// in config.json: the keys of the entry are its fields with a json tag, and the gateway
+// reads and checks them by their tags (see package config).
 type Driver interface {
-	// CheckID returns an error that says what the id of a person must be. An id
-	// holds no colon, and never changes hands (R-S7).
+	// CheckID returns an error that says what the id of a person must look like. An
+	// id contains no colon, and never changes hands (R-S7).
 	CheckID(id string) error
 	// Build returns the channel. It does not call the network.
 	Build(h Host) (channels.Channel, error)
 }
 
-// A Host is what the gateway gives a channel to work with.
+// A Host is what the gateway provides to a channel.
 type Host struct {
 	Name  string // of the entry in config.json, such as "telegram:work"
 	Store store.Store
 	Seen  store.Bucket                        // how far the network was read; emptied when a backup is restored
 	Dead  store.Log                           // events that cannot be understood, as they came (P4)
 	Open  func(path string) (*os.File, error) // opens a file of the workspace (R-S18)
-	Texts *texts.Channels                     // what people are told
+	Texts *texts.Channels                     // for people
 	Log   *slog.Logger
 }
 
@@ -44,8 +44,8 @@ type Host struct {
 // error is workspace.ErrTooBig for a file that is too big.
 type SaveFile func(ctx context.Context, at chat.Address, from chat.Sender, name string, r io.Reader) (chat.File, error)
 
-// NewHost returns the Host of that name with what is kept in s. It speaks English,
-// logs nothing, and has no files.
+// NewHost returns the Host of that name with its part of s. Its texts are English; it logs
+// nothing and has no files.
 func NewHost(name string, s store.Store) Host {
 	return Host{
 		Name: name, Store: s, Seen: s.Bucket(store.BucketSeen(name)), Dead: s.Log(store.LogDeadEvents(name)),
@@ -54,7 +54,7 @@ func NewHost(name string, s store.Store) Host {
 	}
 }
 
-// An Identifier is a Channel that can ask its network who it is there.
+// An Identifier is a Channel that can ask its network which account it uses.
 type Identifier interface {
 	// Check returns the name of the bot, or an error that says what to do.
 	Check(ctx context.Context) (name string, err error)
@@ -62,14 +62,14 @@ type Identifier interface {
 
 // A WebhookReceiver is a Channel that its network calls.
 type WebhookReceiver interface {
-	// Webhook returns what answers requests to path at the address listen, which is
-	// "" if the network does not call.
+	// Webhook returns the handler of requests to path at the address listen, which is
+	// "" if the network does not call us.
 	Webhook() (listen, path string, handler http.Handler)
 }
 
 var numericID = regexp.MustCompile(`^-?[1-9][0-9]{0,18}$`)
 
-// CheckNumericID is CheckID of a network whose ids are numbers.
+// CheckNumericID is the CheckID of networks whose ids are numbers.
 func CheckNumericID(id string) error {
 	if !numericID.MatchString(id) {
 		return errors.New(`must be a numeric id such as "123456", because names change hands`)
