@@ -42,7 +42,7 @@ func limited(l budget.Limits) *house {
 	}}
 }
 
-const raisable = " It begins anew at midnight (UTC). An owner can raise it with /raise "
+const raisable = " It resets at midnight (UTC). An owner can raise it with /raise "
 
 // TestLimits is R-S15: of each kind there is so much a day for each person,
 // session and job, and for all together. What is over it costs nothing, and who
@@ -195,7 +195,7 @@ func TestLimitMidnight(t *testing.T) {
 	}
 	h := limited(budget.Limits{Person: budget.Limit{Turns: 3}})
 	h.conf = func(c *agent.Config) { c.Zone = zone }
-	over := "Today's limit for you is reached: 3 of 3 answers. It begins anew at midnight (EST). An owner can raise it with /raise owner."
+	over := "Today's limit for you is reached: 3 of 3 answers. It resets at midnight (EST). An owner can raise it with /raise owner."
 	play(t, h, func(h *house) { // it is 19:00 there
 		for n := range 3 {
 			h.say(fmt.Sprint(n), "hi")

@@ -54,7 +54,7 @@ func TestToolStatsCommand(t *testing.T) {
 		m := message("2", "/toolstats")
 		m.From.Role = chat.User
 		h.deliver(m)
-		h.want("Only owners are told that.")
+		h.want("Only owners can see that.")
 	})
 }
 

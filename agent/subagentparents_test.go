@@ -99,7 +99,7 @@ func TestSubagentOfJobAtLimit(t *testing.T) {
 	play(t, withSubagents(h), func(h *house) {
 		h.deliver(errand("1", "work", chat.RunOptions{}))
 		time.Sleep(time.Minute)
-		const limit = "Today's limit for this job is reached: 4 of 4 requests. It begins anew at midnight (UTC). An owner can raise it with /raise job j."
+		const limit = "Today's limit for this job is reached: 4 of 4 requests. It resets at midnight (UTC). An owner can raise it with /raise job j."
 		h.want("begun", limit)
 		if c := h.subagents()[0]; c.State != tools.SubagentFailed || c.Result != limit {
 			h.t.Errorf("kept %+v", c)

@@ -122,8 +122,8 @@ func TestTranscript(t *testing.T) {
 		want := []string{
 			"heard Anna weather?", "said main Let me look.", "called look {}", "gave look sun", "said main You said tool sun",
 			"heard Anna (voice 3 s)", "said  I could not listen.",
-			"began", "lost  [entry 1 could not be read]", "began", "heard Anna fail", "ended  failed: The model's provider does not accept my key; whoever runs me has to set a valid one.",
-			"heard Anna /retry", "ended  failed: The model's provider does not accept my key; whoever runs me has to set a valid one.",
+			"began", "lost  [entry 1 could not be read]", "began", "heard Anna fail", "ended  failed: The model's provider does not accept my key; whoever runs me must set a valid one.",
+			"heard Anna /retry", "ended  failed: The model's provider does not accept my key; whoever runs me must set a valid one.",
 		}
 		if got := h.transcript("test:1"); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("read\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -194,7 +194,7 @@ func TestSearch(t *testing.T) {
 		h.sent = nil
 		h.deliver(at("1", "s2", "/search giraffe"))
 		h.deliver(at("1", "s3", "/search"))
-		h.want("I find that nowhere in what was said here.", "Write /search and the words that you look for.")
+		h.want("I found nothing like that in what was said here.", "Write /search and the words that you look for.")
 	})
 }
 

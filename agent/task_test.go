@@ -387,7 +387,7 @@ func TestRetryOfRemovedJob(t *testing.T) {
 		asked := len(h.asks)
 		h.say("4", "/retry")
 		synctest.Wait()
-		if last := h.sent[len(h.sent)-1]; last != "The last answer was of a scheduled job that no longer exists." || len(h.asks) != asked {
+		if last := h.sent[len(h.sent)-1]; last != "The last answer came from a scheduled job that no longer exists." || len(h.asks) != asked {
 			t.Errorf("said %q, asked %d times", last, len(h.asks)-asked)
 		}
 	})
@@ -414,7 +414,7 @@ func TestRetryOfRetryOfRemovedJob(t *testing.T) {
 		asked := len(h.asks)
 		h.say("4", "/retry")
 		synctest.Wait()
-		if last := h.sent[len(h.sent)-1]; last != "The last answer was of a scheduled job that no longer exists." || len(h.asks) != asked {
+		if last := h.sent[len(h.sent)-1]; last != "The last answer came from a scheduled job that no longer exists." || len(h.asks) != asked {
 			t.Errorf("said %q, asked %d times", last, len(h.asks)-asked)
 		}
 	})

@@ -248,7 +248,7 @@ func TestRS8Pairing(t *testing.T) {
 		}
 		role(chat.Owner, chat.User, chat.User, chat.Unknown, chat.Unknown)
 		for command, want := range map[string]string{
-			"/Unpair net:9": "`net:9` is let in by no code any more.",
+			"/Unpair net:9": "`net:9` is no longer let in by a code.",
 			"/unpair net:6": "`net:6` is not among those let in by a code. Allow lists are changed in the config.",
 		} {
 			say(t, m, from("1", command))

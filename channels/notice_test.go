@@ -12,7 +12,7 @@ import (
 
 // P19: when the disk is full the chat is told once, past the outbox. Strangers are not.
 func TestP19Notice(t *testing.T) {
-	const notice = "My disk is full, so your message has to wait. I take it as soon as there is space again."
+	const notice = "My disk is full, so your message has to wait. I will take it as soon as there is space again."
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
 		admit(t, h)

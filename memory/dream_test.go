@@ -604,7 +604,7 @@ func TestFails(t *testing.T) {
 				}
 				return
 			}
-			if len(all) != 1 || all[0].Why != "the model failed 3 times over parts 1 to 1 of past conversations, so they were passed over" {
+			if len(all) != 1 || all[0].Why != "the model failed 3 times with parts 1 to 1 of past conversations, so they were skipped" {
 				t.Errorf("the log is %+v", all)
 			}
 			a.past.say("owner", "hello", "poison")

@@ -29,8 +29,8 @@ func TestRemember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAttic(t)
 		n, ctx := a.notes(), t.Context()
-		a.answers("What am I to remember? `/remember TEXT`")(n.Remember(ctx, "x:1", " \n", "k0"))
-		a.answers("That is too long to remember: 2000 characters are the most.")(n.Remember(ctx, "x:1", strings.Repeat("x", 2001), "k1"))
+		a.answers("What should I remember? `/remember TEXT`")(n.Remember(ctx, "x:1", " \n", "k0"))
+		a.answers("That is too long to remember; the limit is 2000 characters.")(n.Remember(ctx, "x:1", strings.Repeat("x", 2001), "k1"))
 		for range 2 {
 			a.answers("Noted.")(n.Remember(ctx, "x:1", "my dog\n## is Rex", "k2"))
 		}
@@ -50,8 +50,8 @@ func TestRemember(t *testing.T) {
 func TestForgetting(t *testing.T) {
 	a := newAttic(t)
 	n, ctx := a.notes(), t.Context()
-	a.answers("What am I to forget? `/forget WHAT`, in at least 3 characters.")(n.Forget(ctx, "owner", " ab ", "k"))
-	a.answers("Nothing that I remember holds that, so there is nothing to forget.")(n.Forget(ctx, "owner", "karl", "k"))
+	a.answers("What should I forget? `/forget WHAT`, in at least 3 characters.")(n.Forget(ctx, "owner", " ab ", "k"))
+	a.answers("Nothing in my memory contains that, so there is nothing to forget.")(n.Forget(ctx, "owner", "karl", "k"))
 	memory := "# Known\n\n- KARL likes tea\n- Ann knows\n"
 	a.write("owner", memoryFile, memory)
 	a.write("owner", userFile, "- Name: Karl\n- Place:\n")
@@ -75,7 +75,7 @@ func TestForgetting(t *testing.T) {
 	a.answers("Change 2 is undone; `/dream restore 3` takes that back.")(n.Restore(ctx, "owner", "2", "r"))
 	a.want("owner", memoryFile, memory)
 	a.past.say("owner", slices.Repeat([]string{"karl"}, 25)...)
-	a.answers("28 lines and parts of conversations hold that. Say it in more words, or `/forget all karl` if you mean them all.")(n.Forget(ctx, "owner", "karl", "k5"))
+	a.answers("28 lines and parts of conversations contain that. Be more specific, or `/forget all karl` if you mean them all.")(n.Forget(ctx, "owner", "karl", "k5"))
 	if a.past.count("owner") != 26 {
 		t.Error("entries are gone all the same")
 	}
@@ -94,7 +94,7 @@ func TestTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAttic(t)
 		n, ctx := a.notes(), t.Context()
-		a.answers("I remember 0 parts of past conversations (0 not thought over yet).")(n.Show(ctx, "x:1"))
+		a.answers("I remember 0 parts of past conversations (0 not processed yet).")(n.Show(ctx, "x:1"))
 		a.answers("My memory of you has not changed yet.")(n.Changes(ctx, "x:1", ""))
 		a.past.say("x:1", "one", "!two")
 		a.model = &llmtest.Script{Answers: []llmtest.Answer{
@@ -104,7 +104,7 @@ func TestTold(t *testing.T) {
 		a.dream("x:1")
 		first := "\n- `1` 2000-01-01 00:00, dream, HEARD.md, MEMORY.md: a fence; heard from others"
 		a.past.say("x:1", "three")
-		a.answers("**MEMORY.md**\n\na ``` fence\n\n**HEARD.md**\n\ncats purr\n\nI remember 3 parts of past conversations (1 not thought over yet).")(n.Show(ctx, "x:1"))
+		a.answers("**MEMORY.md**\n\na ``` fence\n\n**HEARD.md**\n\ncats purr\n\nI remember 3 parts of past conversations (1 not processed yet).")(n.Show(ctx, "x:1"))
 		a.dream("x:1")
 		a.write("x:1", userFile, "- Ann\n")
 		time.Sleep(time.Hour)
@@ -114,7 +114,7 @@ func TestTold(t *testing.T) {
 		a.answers("There is no such change; `/dream log` lists them.")(n.Changes(ctx, "x:1", "7"))
 		a.answers("There is no such change; `/dream log` lists them.")(n.Restore(ctx, "x:1", "7", ""))
 		a.answers("Change 1 is undone; `/dream restore 3` takes that back.")(n.Restore(ctx, "x:1", "1", ""))
-		a.answers("What that change wrote is not there any more, so it cannot be undone.")(n.Restore(ctx, "x:1", "1", ""))
+		a.answers("What that change wrote has been replaced since, so it cannot be undone.")(n.Restore(ctx, "x:1", "1", ""))
 		if _, err := a.store.Bucket("memory changes").Put(ctx, key("x:1", 1), nil, store.Any); err != nil {
 			t.Fatal(err)
 		}

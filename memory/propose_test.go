@@ -33,7 +33,7 @@ func TestProposed(t *testing.T) {
 		t.Errorf("shown %q, %v", shown, err)
 	}
 	for range 2 { // the message comes twice
-		if said, err := n.Accept(t.Context(), "owner", id, "key"); !strings.Contains(said, "is made") || err != nil {
+		if said, err := n.Accept(t.Context(), "owner", id, "key"); !strings.Contains(said, "is accepted") || err != nil {
 			t.Errorf("%q, %v", said, err)
 		}
 	}

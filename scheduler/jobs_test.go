@@ -301,10 +301,10 @@ func TestP13Overlap(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		w.wait(21 * time.Hour)
-		if got := history(w.job(j.ID)); len(got) != 3 || got[0] != "1 interrupted nobody knows what became of it" || got[2] != "2 running " {
+		if got := history(w.job(j.ID)); len(got) != 3 || got[0] != "1 interrupted its end was never reported" || got[2] != "2 running " {
 			t.Errorf("%q", got)
 		}
-		if once = w.job(once.ID); !once.Off || once.Why != "nobody knows what became of it" {
+		if once = w.job(once.ID); !once.Off || once.Why != "its end was never reported" {
 			t.Errorf("%+v", once)
 		}
 		if err := s.Fire(t.Context(), once.ID, "", true); err != nil {

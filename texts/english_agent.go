@@ -62,7 +62,7 @@ func englishAgent() Agent {
 				"You can try breaking the task into smaller steps.",
 		},
 		Model: Model{
-			Auth:        "The model's provider does not accept my key; whoever runs me has to set a valid one.",
+			Auth:        "The model's provider does not accept my key; whoever runs me must set a valid one.",
 			Quota:       "The account at the model's provider is out of credit; whoever runs me has to top it up.",
 			BadRequest:  "The model did not accept the request; whoever runs me finds the reason in the log.",
 			TooLong:     "This conversation has become too long for the model; /new starts a fresh one.",
@@ -89,11 +89,11 @@ func englishAgent() Agent {
 
 			New:         "A new conversation. What is on your mind?",
 			NothingHere: "There is nothing to answer again yet.",
-			JobGone:     "The last answer was of a scheduled job that no longer exists.",
+			JobGone:     "The last answer came from a scheduled job that no longer exists.",
 			NoStop:      "There is nothing to stop.",
 
 			NoSearch:    "Write /search and the words that you look for.",
-			NotFound:    "I find that nowhere in what was said here.",
+			NotFound:    "I found nothing like that in what was said here.",
 			NotSearched: "A part of this conversation is damaged on disk, and I could not look there.",
 			Found:       "Said here, the latest first:",
 			Me:          "I",
@@ -134,8 +134,8 @@ func englishAgent() Agent {
 
 			NoTools:    "There are no tools here.",
 			OtherName:  "another name of `%s`",
-			NotCounted: "Nobody counts what the tools do.",
-			ForOwners:  "Only owners are told that.",
+			NotCounted: "There are no tool statistics here.",
+			ForOwners:  "Only owners can see that.",
 
 			ContextModel:    "Model: %s, which takes %d tokens, %d of them for its answer.",
 			ContextNext:     "The next request takes about %d: %d of instructions, %d of tools, %d of conversation.",
@@ -157,7 +157,7 @@ func englishAgent() Agent {
 			Command:    "busy with /%s",
 		},
 		Limits: Limits{
-			Reached: "Today's limit for %s is reached: %s. It begins anew at midnight (%s). An owner can raise it " +
+			Reached: "Today's limit for %s is reached: %s. It resets at midnight (%s). An owner can raise it " +
 				"with /raise %s.",
 			Low:     "%d %% of today's limit for %s is used: %s.",
 			NoRaise: "Only owners may raise limits.",
@@ -180,7 +180,7 @@ func englishAgent() Agent {
 			Usage: "Write /agents to see the background tasks, or /agents stop ID, /agents pause ID, /agents " +
 				"resume ID, /agents tell ID WORDS. The first letters of an ID are enough; all means all of yours.",
 			Unknown:     "You have no such background task; /agents lists them.",
-			Several:     "The IDs of several background tasks begin like that; write more of it.",
+			Several:     "Several background tasks have an ID that begins like that; please write more of it.",
 			None:        "No background tasks are running.",
 			List:        "Background tasks:",
 			Named:       "'%s' (`%s`)",
@@ -190,7 +190,7 @@ func englishAgent() Agent {
 			Steps:       oneOrMany("1 step done", "%[1]d steps done"),
 			For:         "for `%s`",
 			NotAll:      "I could not stop all background tasks; the log says why.",
-			NotTold:     "Ended, but what they report did not arrive. It is tried again later, a few times:",
+			NotTold:     "Finished, but their reports have not been delivered. I will try again a few times:",
 			Undelivered: "- `%s` %s – undelivered, ended %s ago: %s",
 			Stopped:     "Stopped %s.",
 			Paused:      "Paused %s.",

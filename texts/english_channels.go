@@ -13,7 +13,7 @@ func englishChannels() Channels {
 			NoCode:          "Nobody has that code, or it is older than an hour. Send /pair to see who is asking.",
 			Paired:          "%s may talk to me now. To take that back, send `/unpair %s:%s`.",
 			NotPaired:       "`%s` is not among those let in by a code. Allow lists are changed in the config.",
-			Unpaired:        "`%s` is let in by no code any more.",
+			Unpaired:        "`%s` is no longer let in by a code.",
 			Whom:            "Who is it? Write `/unpair channel:id`.",
 			Who:             "%s (`%s:%s`)",
 			NoName:          "Somebody without a name",
@@ -43,10 +43,10 @@ func englishChannels() Channels {
 			ByWhom:          "**%s** — %s",
 		},
 		Fetch: Fetch{
-			Failed:   "I could not take in %s.",
-			TooBig:   "I could not take in %s because it is too big.",
-			DiskFull: "I could not take in %s because my disk is full.",
-			Gone:     "I could not take in %s because it is no longer there.",
+			Failed:   "I could not receive %s.",
+			TooBig:   "I could not receive %s because it is too big.",
+			DiskFull: "I could not receive %s because my disk is full.",
+			Gone:     "I could not receive %s because it is no longer there.",
 			File:     "a file",
 			NotHeard: "I could not listen to your voice message. Please write to me instead.",
 		},
@@ -55,15 +55,15 @@ func englishChannels() Channels {
 			Empty:    "%s is empty",
 			Refused:  "%s is too large for Discord",
 			TooLarge: "%s is larger than the %d MB that I may send here",
-			TooMany: "The files kept for you would take more than the %d MB that they may. Ask me to delete some, " +
+			TooMany: "Your files would take more than the %d MB that are allowed. Ask me to delete some, " +
 				"then send it again.",
 			Rest: "The rest is in the attached file.",
 			RestKept: "The rest could not be sent as a file here. The whole answer is kept as `%s`. Ask me to read " +
 				"it to you.",
 			Kept: "The whole answer is kept as %s.",
 		},
-		DiskFull: "My disk is full, so your message has to wait. I take it as soon as there is space again.",
-		NotKept:  "I could not take that in. Please try again in a moment.",
+		DiskFull: "My disk is full, so your message has to wait. I will take it as soon as there is space again.",
+		NotKept:  "I could not store that. Please try again in a moment.",
 		MoreText: "what else to say",
 	}
 }

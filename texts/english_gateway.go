@@ -76,7 +76,7 @@ func englishGateway() Gateway {
 		Dream: Dream{
 			Usage: "/dream goes over my memory now. /dream log shows what changed, /dream log ID how, /dream " +
 				"restore ID undoes it, and /dream accept ID makes what it proposes.",
-			NotOwner: "Only owners can have me dream before it is time. /dream log shows what changed in your memory.",
+			NotOwner: "Only owners can start a dream ahead of schedule. /dream log shows what changed in your memory.",
 			Off:      "I do not dream: `dream.cron` in my config is empty.",
 			Begun: "I am going over my memory. In a while /dream log shows what changed, and `/cron history " +
 				"dream` how it went.",
@@ -99,7 +99,7 @@ func englishGateway() Gateway {
 			Cached:     "; %d from memory",
 			Skipped:    "; %d skipped",
 			Repeated:   "; %d repeated",
-			RolledBack: "; %d taken back",
+			RolledBack: "; %d rolled back",
 			Unreliable: "These fail more often than not: %s.",
 		},
 		Undo: Undo{
@@ -110,11 +110,11 @@ func englishGateway() Gateway {
 			AsBefore: "%s is as it was before the turn",
 			Changed:  "%s was changed since; left alone",
 			NotEmpty: "%s is not empty; left alone",
-			Lost:     "%s cannot be restored: what it held is lost",
+			Lost:     "%s cannot be restored: its content is lost",
 		},
 		Report: Report{
-			Failed:          "The channels cannot be looked at; the log says why.",
-			Channel:         "Channel %s %s. Replies waiting: %d. Messages of strangers dropped: %d.",
+			Failed:          "I could not check the channels; the log says why.",
+			Channel:         "Channel %s %s. Replies waiting: %d. Messages from unknown senders dropped: %d.",
 			Works:           "works",
 			WaitsForGateway: "waits for a gateway",
 			NotReceiving:    "does not receive; the log says why",
@@ -128,14 +128,14 @@ func englishGateway() Gateway {
 				"fault: %s",
 			Undelivered: "A message of mine to %s could not be delivered: %s. It is tried again later, a few " +
 				"times; /parked shows what could not be sent.\n\n%s",
-			StoreReplaced: "My store was damaged. I go on with the copy of %s; what came after that is lost to me.",
+			StoreReplaced: "My store was damaged. I continue with the copy of %s; everything after that is lost.",
 			Abandoned:     " I have put aside what waited when the backup was made: messages %d, replies %d.",
 			DamagedFileIn: " The damaged file is in %s.",
 			Damaged: oneOrMany(
 				"My store is damaged on disk. I cannot read one of its entries any more:",
 				"My store is damaged on disk. I cannot read %[1]d of its entries any more, such as:",
 			),
-			DamagedAdvice: "Everything else works. Look at the disk. What is lost is in the backups that were " +
+			DamagedAdvice: "Everything else works. Check the disk. What is lost may be in backups that were " +
 				"made before.",
 			DamagedRestore: " To go back to the latest daily copy, stop me and run: %s",
 		},

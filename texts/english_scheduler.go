@@ -13,8 +13,8 @@ func englishScheduler() Scheduler {
 
 		Closed:     "Parley was stopped",
 		Copied:     "it was under way when the backup was made",
-		Lost:       "nobody knows what became of it",
-		NotAllowed: "who made it may not talk to the agent any more",
+		Lost:       "its end was never reported",
+		NotAllowed: "its author may not talk to the agent any more",
 		Damaged:    "its record is damaged",
 		Away:       "Parley was not running when it was due",
 

@@ -27,7 +27,7 @@ func englishSkills() Skills {
 			Paths:         "requires.bins must be names, not paths",
 
 			NoKeys:     "line %d: there must be lines of key: value",
-			UnknownKey: "line %d: %.40q is no key, or is there twice",
+			UnknownKey: "line %d: %.40q is not a known key, or occurs twice",
 			WrongValue: "line %d: %s must be %s",
 
 			Text:   "text",

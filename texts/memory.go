@@ -17,7 +17,7 @@ type Memory struct {
 	Forgotten       Format // Parts, Lines
 	ForgetUndo      Format // below the lines: the ID of the change
 	Parts, Lines    Count  // of past conversations; of files
-	Remembered      Format // Parts, how many of them were not thought over yet
+	Remembered      Format // Parts, how many of them were not processed yet
 	Unchanged       string
 	Changes         string // above the list of changes
 	HowToUndo       string // below it

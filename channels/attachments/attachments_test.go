@@ -212,21 +212,21 @@ func TestFetchTrouble(t *testing.T) {
 		notice string
 		most   time.Duration
 	}{
-		{"declared too big", chat.File{Name: "a.zip", Size: 20<<20 + 1}, endless, "I could not take in a.zip because it is too big.", 0},
-		{"100 MB undeclared", chat.File{Name: "a.zip"}, endless, "I could not take in a.zip because it is too big.", 0},
+		{"declared too big", chat.File{Name: "a.zip", Size: 20<<20 + 1}, endless, "I could not receive a.zip because it is too big.", 0},
+		{"100 MB undeclared", chat.File{Name: "a.zip"}, endless, "I could not receive a.zip because it is too big.", 0},
 		{"gone", chat.File{Name: "a.zip"}, func(string) (io.ReadCloser, error) {
 			return nil, &channels.Error{Permanent: true, Err: errors.New("404")}
-		}, "I could not take in a.zip because it is no longer there.", 0},
+		}, "I could not receive a.zip because it is no longer there.", 0},
 		{"always down", chat.File{}, func(string) (io.ReadCloser, error) { return nil, errors.New("no route") },
-			"I could not take in a file.", 2 * time.Minute},
+			"I could not receive a file.", 2 * time.Minute},
 		{"breaks midway", chat.File{Name: "a.zip"}, func(string) (io.ReadCloser, error) {
 			return io.NopCloser(io.MultiReader(strings.NewReader(zip), broke{})), nil
-		}, "I could not take in a.zip.", 2 * time.Minute},
+		}, "I could not receive a.zip.", 2 * time.Minute},
 		{"hangs", chat.File{Name: "a.zip"}, func(string) (io.ReadCloser, error) {
 			r, _ := io.Pipe()
 			return r, nil
-		}, "I could not take in a.zip.", 2 * time.Minute},
-		{"panics", chat.File{Name: "a.zip"}, func(string) (io.ReadCloser, error) { panic("bug") }, "I could not take in a.zip.", 0},
+		}, "I could not receive a.zip.", 2 * time.Minute},
+		{"panics", chat.File{Name: "a.zip"}, func(string) (io.ReadCloser, error) { panic("bug") }, "I could not receive a.zip.", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in(t, func(t *testing.T, p *post) {
@@ -379,12 +379,12 @@ func TestFetchWithout(t *testing.T) {
 		fileless.Channel = func(string) channels.Channel { return p.fake.As(0) }
 		msg := chat.Message{ID: "8", At: room, Text: "look", Files: []chat.File{{Name: "a.txt", Ref: "r"}}}
 		for _, cfg := range []attachments.Config{homeless, fileless} {
-			if got := attachments.New(cfg).Fetch(t.Context(), msg); got.Notice != "I could not take in a.txt." {
+			if got := attachments.New(cfg).Fetch(t.Context(), msg); got.Notice != "I could not receive a.txt." {
 				t.Errorf("%+v", got)
 			}
 		}
 		msg.At.Channel = "gone"
-		if got := p.inbox.Fetch(t.Context(), msg); got.Notice != "I could not take in a.txt." {
+		if got := p.inbox.Fetch(t.Context(), msg); got.Notice != "I could not receive a.txt." {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -398,7 +398,7 @@ func TestP19Fetch(t *testing.T) {
 		}
 		start := time.Now()
 		got := p.inbox.Fetch(t.Context(), p.bring(chat.File{Name: "a.txt"}, "hello"))
-		if time.Since(start) > 0 || got.Notice != "I could not take in a.txt." {
+		if time.Since(start) > 0 || got.Notice != "I could not receive a.txt." {
 			t.Errorf("after %v: %+v", time.Since(start), got)
 		}
 	})

@@ -205,7 +205,7 @@ func TestRS24WhoIsGone(t *testing.T) {
 	w.logs("config reloaded", 1)
 	for _, id := range []string{id, hers} {
 		j := w.job(id, "refused", hasEnded(scheduler.Refused))
-		const why = "who made it may not talk to the agent any more"
+		const why = "its author may not talk to the agent any more"
 		if last := j.Runs[len(j.Runs)-1]; !j.Off || j.Why != why || last.Note != why {
 			t.Errorf("the job is off: %v because %q; the run: %+v", j.Off, j.Why, last)
 		}

@@ -193,7 +193,7 @@ func TestDream(t *testing.T) {
 	s.asks("fact: the boat is called Albatross.", "heard fact")
 	other.asks("fact: the cat is called Vermeer.", "heard fact")
 	before := w.memory(chat.TheOwner)
-	other.asks("/dream", "Only owners can have me dream before it is time.")
+	other.asks("/dream", "Only owners can start a dream ahead of schedule.")
 	s.asks("/dream", "I am going over my memory.")
 	if r := w.dreamt(); r.Outcome != scheduler.Done || r.Tokens != 6*15 || r.Note != "2 summed up; 2 new parts of conversations, 2 changes" {
 		t.Errorf("the dream came out as %s, with %d tokens: %s", r.Outcome, r.Tokens, r.Note)
@@ -218,7 +218,7 @@ func TestDream(t *testing.T) {
 	if now := w.memory(chat.TheOwner); now != before {
 		t.Errorf("the memory is %q, and was %q", now, before)
 	}
-	s.asks("/dream restore "+id[1], "What that change wrote is not there any more, so it cannot be undone.")
+	s.asks("/dream restore "+id[1], "What that change wrote has been replaced since, so it cannot be undone.")
 	s.asks("/dream", "I am going over my memory.")
 	w.job(jobs.DreamID, "over", func(j scheduler.Job) bool { return len(j.Runs) == 2 && j.Runs[1].Seconds > 0 })
 	if now := w.memory(chat.TheOwner); now != before {

@@ -31,7 +31,7 @@ func TestBytesOfAPerson(t *testing.T) {
 	})
 	w.more["limits"] = map[string]any{"person": map[string]any{"bytes": 1000}}
 	w.start()
-	const enough = " of 0.001 megabytes. It begins anew at midnight (UTC). An owner can raise it with /raise "
+	const enough = " of 0.001 megabytes. It resets at midnight (UTC). An owner can raise it with /raise "
 	long := strings.Repeat("y", 600)
 
 	other := w.at(asker)
@@ -96,7 +96,7 @@ func TestStoredOfAPerson(t *testing.T) {
 	file := func(name string, bytes int) string {
 		return fmt.Sprintf(`write_file {"path": %q, "content": %q}`, name, strings.Repeat("x", bytes))
 	}
-	const full, sentence = "Nothing was written: this person's files use", "would take more than the 1 MB that they may. Ask me to delete some, then send it again."
+	const full, sentence = "Nothing was written: this person's files use", "would take more than the 1 MB that are allowed. Ask me to delete some, then send it again."
 	writes := func(who int64, name string, bytes int, want bool) {
 		t.Helper()
 		if got := w.does(who, file(name, bytes)); strings.Contains(got, full) == want {

@@ -23,7 +23,7 @@ func TestRS15LimitsOfADay(t *testing.T) {
 	w.start()
 	s, other := w.telegramSpot(), w.at(asker)
 	own := fmt.Sprint("telegram:", asker)
-	enough := "Today's limit for you is reached: 2 of 2 answers. It begins anew at midnight (UTC). An owner can raise it with /raise " + own + "."
+	enough := "Today's limit for you is reached: 2 of 2 answers. It resets at midnight (UTC). An owner can raise it with /raise " + own + "."
 	other.asks("one", "heard one")
 	other.asks("two", "heard two\n\n100 % of today's limit for you is used: 2 of 2 answers.")
 	other.asks("three", enough)

@@ -468,7 +468,7 @@ func TestTourRollback(t *testing.T) {
 				t.Errorf("the records: %+v", calls)
 			}
 			stats := s.asks("/toolstats", "web_search: ")
-			if strings.Contains(stats.text, "4 taken back") != rollback {
+			if strings.Contains(stats.text, "4 rolled back") != rollback {
 				t.Errorf("the statistics: %s", stats.text)
 			}
 		})
@@ -538,7 +538,7 @@ func TestTourCommands(t *testing.T) {
 	}
 	s.asks("/toolstats", "read_file: 1 runs, 0 failed, ")
 	w.tg.Say(asker, "/toolstats")
-	w.says(asker, "Only owners are told that.")
+	w.says(asker, "Only owners can see that.")
 
 	rules := func(rule string, n int) {
 		w.more["tools"] = map[string]any{"rules": map[string]string{"files": rule}}

@@ -85,11 +85,11 @@ func TestPages(t *testing.T) {
 		"no end":         {"skills/a/SKILL.md", "---\n" + head + "Do it.\n", "it must be text in UTF-8 and begin with a head between two lines ---"},
 		"latin-1":        {"skills/a/SKILL.md", skill(head) + "caf\xe9", "it must be text in UTF-8 and begin with a head between two lines ---"},
 		"NUL":            {"skills/a/SKILL.md", skill(head) + "\x00", "it must be text in UTF-8 and begin with a head between two lines ---"},
-		"unknown":        {"skills/a/SKILL.md", skill(head + "allways: true"), `line 3: "allways" is no key, or is there twice`},
-		"unknown inside": {"skills/a/SKILL.md", skill(head + "requires:\n  bin: [a]"), `line 4: "requires.bin" is no key, or is there twice`},
-		"twice":          {"skills/a/SKILL.md", skill(head + "always: true\nalways: false"), `line 4: "always" is no key, or is there twice`},
-		"of the other":   {"agents/a.md", skill(head + "always: true"), `line 3: "always" is no key, or is there twice`},
-		"another's":      {"skills/a/SKILL.md", skill(head + "rounds: 3"), `line 3: "rounds" is no key, or is there twice`},
+		"unknown":        {"skills/a/SKILL.md", skill(head + "allways: true"), `line 3: "allways" is not a known key, or occurs twice`},
+		"unknown inside": {"skills/a/SKILL.md", skill(head + "requires:\n  bin: [a]"), `line 4: "requires.bin" is not a known key, or occurs twice`},
+		"twice":          {"skills/a/SKILL.md", skill(head + "always: true\nalways: false"), `line 4: "always" is not a known key, or occurs twice`},
+		"of the other":   {"agents/a.md", skill(head + "always: true"), `line 3: "always" is not a known key, or occurs twice`},
+		"another's":      {"skills/a/SKILL.md", skill(head + "rounds: 3"), `line 3: "rounds" is not a known key, or occurs twice`},
 		"no bool":        {"skills/a/SKILL.md", skill(head + "always: maybe"), "line 3: always must be true or false"},
 		"no text value":  {"skills/a/SKILL.md", skill("name: a\ndescription: [a]"), "line 3: description must be text"},
 		"no list":        {"skills/a/SKILL.md", skill(head + "requires:\n  bins: ffmpeg"), "line 4: requires.bins must be a list of names"},
@@ -104,7 +104,7 @@ func TestPages(t *testing.T) {
 		"tab":            {"skills/a/SKILL.md", skill(head + "\talways: true"), "line 2: found a tab character that violates indentation"},
 		"alias":          {"skills/a/SKILL.md", skill("name: &n a\ndescription: *n"), "line 3: description must be text"},
 		"alias in list":  {"agents/a.md", skill("description: &n a\ntools: [*n]"), "line 3: tools must be a list of names"},
-		"merge":          {"agents/a.md", skill("<<: {description: a}"), "line 2: \" \" is no key, or is there twice"},
+		"merge":          {"agents/a.md", skill("<<: {description: a}"), "line 2: \" \" is not a known key, or occurs twice"},
 	} {
 		d := open(t)
 		d.write(c.path, c.text)

@@ -165,7 +165,7 @@ func TestUndoLost(t *testing.T) {
 	if err := os.WriteFile(d.kept("s")[0], []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.undo("s", "a.md cannot be restored: what it held is lost")
+	d.undo("s", "a.md cannot be restored: its content is lost")
 	d.holds("a.md", "after")
 }
 
