@@ -52,7 +52,7 @@ func (c *Config) Warnings() []string {
 	if err != nil { // no such config passes the checks
 		return []string{err.Error()}
 	}
-	warnings := rules.Warnings()
+	warnings := append(rules.Warnings(), c.Removed...)
 	for _, owner := range c.Owners {
 		channel := owner[:max(strings.LastIndex(owner, ":"), 0)]
 		if _, ok := allow[channel]; channel != "" && !ok {

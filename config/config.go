@@ -59,6 +59,9 @@ type Config struct {
 	Secrets []string `json:"-"` // what must never be shown: keys, tokens and what came from the environment
 	Vars    []string `json:"-"` // the environment variables that held secrets
 
+	// Removed has a warning for each key of an earlier release that is in the file.
+	Removed []string `json:"-"`
+
 	// FellBack is the fault of the file because of which this is the last config
 	// that worked; nil if it is the file's.
 	FellBack error `json:"-"`
@@ -154,8 +157,7 @@ func (a *Agent) Check(report func(key, problem string)) {
 // Tools are the settings of tools.
 type Tools struct {
 	// Timeout is that of a tool that has none of its own.
-	Timeout             time.Duration `json:"timeout" default:"1m" from:"1s" to:"10m"`
-	RestrictToWorkspace bool          `json:"restrictToWorkspace" default:"true"`
+	Timeout time.Duration `json:"timeout" default:"1m" from:"1s" to:"10m"`
 	// Rules say who may use the tools of a category.
 	Rules map[string]string `json:"rules" allowed:"everyone, owners, ask, off"`
 	// ApprovalTimeout is how long a person who is asked for approval may take.
@@ -166,13 +168,6 @@ type Tools struct {
 	Rollback bool     `json:"rollback" default:"true"`
 	Web      WebTools `json:"web"`
 	Weather  Weather  `json:"weather"`
-}
-
-// Check implements [Checker].
-func (t *Tools) Check(report func(key, problem string)) {
-	if !t.RestrictToWorkspace {
-		report("restrictToWorkspace", "must be true: there is no tool that leaves the workspace")
-	}
 }
 
 // WebTools say how the agent reaches the web.

@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native", Driver: &demo.Config{}}},
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: map[string]*Channel{"console": {Type: "console", Driver: &console.Config{}}, "web": {Type: "web", Driver: &web.Config{}}},
-		Tools:    Tools{Timeout: time.Minute, RestrictToWorkspace: true, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
+		Tools:    Tools{Timeout: time.Minute, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
 		Limits: map[string]*Limit{
 			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50, Bytes: 200_000_000, Stored: 1_000_000_000}, "session": {}, "job": {Tokens: 5_000_000},
 			"everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
@@ -135,7 +135,7 @@ func TestWholeConfig(t *testing.T) {
 			"telegram:work": { "token": "${TOKEN}", "groups": "all", "rate": -1, "apiUrl": "http://127.0.0.1:9",
 				"webhook": { "url": "https://e.org/x", "secret": "0123456789abcdef0123456789abcdef", "listen": ":80" } },
 		},
-		"tools": { "timeout": "5s", "restrictToWorkspace": true }, "store": { "type": "mem" }, "log": { "level": "warn" },
+		"tools": { "timeout": "5s" }, "store": { "type": "mem" }, "log": { "level": "warn" },
 	}`, "PLACE=work", "USER=user-canary", "KEY=key-canary", "TOKEN=2:token-canary")
 	if err != nil {
 		t.Fatal(err)
@@ -262,8 +262,6 @@ func TestFaults(t *testing.T) {
 		{`{"tools": {"web": {"allowPrivate": ["::ffff:10.0.0.0/104"]}}}`,
 			`tools.web.allowPrivate[0]: ::ffff:10.0.0.0/104 is an IPv4 network in the form of IPv6: write 10.0.0.0/8`},
 		{`{"models": {"m": {"type": "demo", "toolCalls": "xml"}}}`, `models.m.toolCalls: "xml" is not known; allowed: native, text`},
-		{`{"tools": {"restrictToWorkspace": "yes"}}`, `tools.restrictToWorkspace: is text, must be true or false`},
-		{`{"tools": {"restrictToWorkspace": false}}`, `tools.restrictToWorkspace: must be true`},
 		{`{"tools": {"exec": {}}}`, `tools.exec: unknown key`},
 		{`{"store": {"type": "nats"}}`, `store.type: "nats" is not known; allowed: bolt, mem`},
 		{`{"log": {"level": "loud"}}`, `log.level: "loud" is not known; allowed: debug, info, warn, error`},
@@ -404,5 +402,22 @@ func TestOpenDoor(t *testing.T) {
 		if (err != nil) != (c.key != "") || err != nil && !strings.Contains(err.Error(), c.key+": ") {
 			t.Errorf("listen %q, token %q: %v; want a fault of %q", c.listen, c.token, err, c.key)
 		}
+	}
+}
+
+// TestRemovedKeys: a config with a key of an earlier release is accepted, whatever
+// its value, with a warning that names the key.
+func TestRemovedKeys(t *testing.T) {
+	for _, value := range []string{"true", "false"} {
+		c, err := parseText(`{"tools": {"restrictToWorkspace": ` + value + `}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ws := c.Warnings(); len(ws) != 1 || !strings.HasPrefix(ws[0], "tools.restrictToWorkspace has no effect any more") {
+			t.Errorf("%s: warnings %q", value, ws)
+		}
+	}
+	if c, err := parseText(`{"tools": {}}`); err != nil || len(c.Warnings()) > 0 {
+		t.Errorf("warnings %q, %v", c.Warnings(), err)
 	}
 }

@@ -26,6 +26,7 @@ type decoder struct {
 	private  map[string]bool     // key paths whose value no error may show
 	secrets  map[string]struct{} // what must never be shown
 	vars     map[string]struct{} // environment variables that hold secrets
+	removed  []string            // warnings about keys of an earlier release
 	problems []problem
 	broken   string // where and why the source is no JSON
 }
@@ -151,6 +152,12 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, tag refl
 	}
 }
 
+// removedKeys are the keys of an earlier release that a file may still have, with
+// why they have no effect any more.
+var removedKeys = map[string]string{
+	"tools.restrictToWorkspace": "the agent never leaves its workspace",
+}
+
 func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
 	known := d.choose(v, out.Addr().Interface())
 	keys := map[string][]field{}
@@ -158,6 +165,11 @@ func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
 		keys[f.name] = append(keys[f.name], f)
 	}
 	for name, val := range d.members(v, path) {
+		if why, removed := removedKeys[join(path, name)]; removed {
+			d.removed = append(d.removed, fmt.Sprintf("%s has no effect any more, because %s: remove it from the config",
+				join(path, name), why))
+			continue
+		}
 		if keys[name] == nil && known {
 			d.unknown(val.at, path, name, keys)
 		}

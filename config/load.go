@@ -51,6 +51,7 @@ func Parse(s Source, src []byte) (*Config, error) {
 	c.fill(s, d)
 	check(c, d)
 	c.Secrets = slices.Sorted(maps.Keys(d.secrets))
+	c.Removed = d.removed
 	c.Vars = slices.Sorted(maps.Keys(d.vars))
 	return c, d.err(s.File)
 }
