@@ -166,8 +166,8 @@ func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
 	}
 	for name, val := range d.members(v, path) {
 		if why, removed := removedKeys[join(path, name)]; removed {
-			d.removed = append(d.removed, fmt.Sprintf("%s has no effect any more, because %s: remove it from the config",
-				join(path, name), why))
+			key := join(path, name)
+			d.removed = append(d.removed, key+" has no effect any more, because "+why+": remove it from the config")
 			continue
 		}
 		if keys[name] == nil && known {
