@@ -9,9 +9,9 @@ import (
 	"parley/store/mem"
 )
 
-// A whole worker: of each customer one order is served at a time, in the order
-// in which they came, and an order that was not done when the process ended is
-// pulled again after the next start.
+// This is a complete worker: it serves one order of each customer at a time, in the order
+// in which they arrived. An order that was not done when the process ended is pulled
+// again after the next start.
 func Example() {
 	ctx, closeShop := context.WithCancel(context.Background())
 	db := mem.New()

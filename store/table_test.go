@@ -24,7 +24,7 @@ func put(t *testing.T, b store.Bucket, key, body string) {
 	}
 }
 
-// A value is there as it was put, at its revision only.
+// A value can be read as it was put, and replaced only at its revision.
 func TestTableGetPut(t *testing.T) {
 	cats := store.NewTable(mem.New().Bucket("cats"), store.Report[cat])
 	_, rev, err := cats.Get(t.Context(), "tom")
@@ -43,7 +43,7 @@ func TestTableGetPut(t *testing.T) {
 	}
 }
 
-// Everybody who updates a value at once has their change in it.
+// Concurrent updates of a value are all in it.
 func TestTableUpdate(t *testing.T) {
 	cats := store.NewTable(mem.New().Bucket("cats"), store.Report[cat])
 	live := func(c *cat) error { c.Lives++; return nil }
@@ -118,7 +118,7 @@ func TestTableDamage(t *testing.T) {
 	}
 }
 
-// A forgotten value that the full disk does not let go of can still be replaced.
+// A damaged value that cannot be removed, because the disk is full, can still be replaced.
 func TestTableForgetsOnFullDisk(t *testing.T) {
 	b := mem.New().Bucket("cats")
 	put(t, b, "tom", "?")
@@ -132,7 +132,7 @@ type undeletable struct{ store.Bucket }
 
 func (undeletable) Delete(context.Context, string) error { return store.ErrFull }
 
-// Retain removes what is not wanted, and only that.
+// Retain removes unwanted values, and only those.
 func TestTableRetain(t *testing.T) {
 	ctx, b := t.Context(), mem.New().Bucket("cats")
 	put(t, b, "a", `{"Lives":1}`)

@@ -16,7 +16,7 @@ import (
 	"parley/store/mem"
 )
 
-// key is the part of an id before the dash.
+// key returns the part of an id before the dash.
 func key(i store.Item) string {
 	k, _, _ := strings.Cut(i.ID, "-")
 	return k
@@ -104,8 +104,8 @@ func TestWorkOrder(t *testing.T) {
 	})
 }
 
-// counted returns how many goroutines there are, want if that comes about soon:
-// one that has ended is counted until the runtime has put it away.
+// counted returns the number of goroutines. It waits a while until that is want, because
+// a goroutine that has ended is counted until the runtime has removed it.
 func counted(want int) (n int) {
 	for range 100_000 {
 		if n = runtime.NumGoroutine(); n == want {
@@ -158,7 +158,7 @@ func TestWorkLeavesWhenIdle(t *testing.T) {
 	})
 }
 
-// What comes while a key is worked on is not forgotten, nor done beside it.
+// Work that arrives while its key is busy is neither lost nor done concurrently.
 func TestWorkJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := mem.New().Queue("q")
@@ -183,7 +183,7 @@ func TestWorkJoins(t *testing.T) {
 	})
 }
 
-// P16: Work waits for all; what nobody took goes back to the queue.
+// P16: Work waits for all. Work that was not taken is returned to the queue.
 func TestWorkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := mem.New().Queue("q")

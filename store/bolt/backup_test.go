@@ -15,8 +15,8 @@ import (
 	"parley/store/bolt"
 )
 
-// P20: a copy made while others write is whole, is the Store of one moment,
-// and holds all that was acknowledged before.
+// P20: a copy made while others write is sound, shows the Store at one moment, and has
+// everything that was acknowledged before.
 func TestBackupUnderLoad(t *testing.T) {
 	s := open(t, tempDir(t))
 	ctx, stop := context.WithCancel(t.Context())
@@ -68,7 +68,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// A backup that is not whole is none.
+// An incomplete backup leaves no file.
 func TestBackupFails(t *testing.T) {
 	bad := errors.New("unreadable")
 	dir := tempDir(t)

@@ -12,8 +12,8 @@ import (
 	"parley/store"
 )
 
-// All work of a queue is done, and more comes in the same commit: its pages are
-// empty then, which bbolt's Cursor.Last does not survive.
+// All work of a queue is done, and more is pushed in the same commit: then its pages
+// are empty, with which bbolt's Cursor.Last cannot deal.
 func TestDoneAndPushTogether(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	if err != nil {

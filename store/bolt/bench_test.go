@@ -33,7 +33,7 @@ func BenchmarkPutAlone(b *testing.B) {
 	}
 }
 
-// Each of many sessions appends to its own log and waits for the disk.
+// Many sessions append to logs of their own and wait for the disk.
 func BenchmarkAppendTogether(b *testing.B) {
 	for _, sessions := range []int{1, 8, 64, 256} {
 		b.Run(strconv.Itoa(sessions), func(b *testing.B) {
@@ -73,7 +73,7 @@ func BenchmarkPushPullDone(b *testing.B) {
 	}
 }
 
-// A log of 100,000 records: adding to it, reading its end, reading it all.
+// A log of 100,000 records: appending, reading its end, reading all of it.
 func BenchmarkLongLog(b *testing.B) {
 	s := bench(b)
 	l, recs := s.Log("l"), make([][]byte, 1000)
@@ -152,7 +152,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// After an end that was not clean it is the probe's process that reads the whole file.
+// After an unclean end, the process of the probe reads the whole file.
 func TestOpenReadsLittle(t *testing.T) {
 	dir, ctx := tempDir(t), t.Context()
 	s := open(t, dir)
@@ -181,7 +181,7 @@ func TestOpenReadsLittle(t *testing.T) {
 	}
 }
 
-// resident is what this process holds in memory, in kB, by its name in /proc.
+// resident returns the memory of this process in kB, by its name in /proc.
 func resident(name string) (kB int) {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), name)

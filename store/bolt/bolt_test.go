@@ -19,8 +19,8 @@ func open(t *testing.T, dir string) *bolt.Store {
 	return s
 }
 
-// tempDir is a directory in memory where there is such a thing: these tests
-// end processes, not power, and need no slow disk for that.
+// tempDir returns a directory in memory if there is such a thing: these tests kill
+// processes, they do not cut the power, and need no slow disk.
 func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "parley")

@@ -15,8 +15,8 @@ import (
 	"parley/store/bolt"
 )
 
-// children are what this program does instead of testing when the environment
-// names one; os.Args are its arguments.
+// children are what this program does instead of testing if the environment names one.
+// os.Args are its arguments.
 var children = map[string]func(args []string) error{
 	"probe": func(args []string) error {
 		damaged, err := bolt.Probe(args[0])
@@ -48,14 +48,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child is a command that runs one of children in a process of its own.
+// child returns a command that runs one of children in a process of its own.
 func child(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), childEnv+"="+name, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
-// probeInChild is a Config.Probe as the program has it.
+// probeInChild is a Config.Probe like that of the program.
 func probeInChild(ctx context.Context, path string) (damaged []string, err error) {
 	var said strings.Builder
 	cmd := child(ctx, "probe", path)
@@ -67,7 +67,7 @@ func probeInChild(ctx context.Context, path string) (damaged []string, err error
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }
 
-// childAs is child under another user, which only root can.
+// childAs is child as another user, which needs root.
 func childAs(t *testing.T, uid uint32, name string, args ...string) *exec.Cmd {
 	cmd := child(t.Context(), name, args...)
 	program := filepath.Join(t.TempDir(), "program") // the test's own may be where nobody else gets
@@ -95,7 +95,7 @@ func childAs(t *testing.T, uid uint32, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// A logged is a log that tells when a line was said.
+// A logged is a log that reports when it gets a certain line.
 type logged struct {
 	text string
 	seen chan struct{}

@@ -25,8 +25,8 @@ func bodyOf(n, m int) string {
 	return fmt.Sprintf("%d of %d %s", n, m, strings.Repeat(fmt.Sprint(n), n%300))
 }
 
-// writeForEver is a child: writers that tell on standard output what they are
-// about to finish, and what the Store has acknowledged.
+// writeForEver is a child: its writers print what they are about to finish, and what the
+// Store has acknowledged.
 func writeForEver(args []string) error {
 	s, err := bolt.Open(context.Background(), bolt.Config{Dir: args[0]})
 	if err != nil {
@@ -91,7 +91,7 @@ func write(s store.Store, w int) error {
 	}
 }
 
-// told is what the children have said.
+// An output is what the children have printed.
 type told struct {
 	put, appended, trimmed [writers]int
 	pushed, tried, done    map[string]bool
@@ -118,8 +118,8 @@ func (a *told) hear(line string) {
 	}
 }
 
-// TestCrash kills a process that writes, again and again on the same
-// directory: every acknowledged write is there, in order and whole.
+// TestCrash kills a process that writes, again and again with the same directory. Every
+// acknowledged write is there, in order and complete.
 func TestCrash(t *testing.T) {
 	dir := tempDir(t)
 	a := &told{pushed: map[string]bool{}, tried: map[string]bool{}, done: map[string]bool{}}
@@ -141,7 +141,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d pushes, %d done, %v appended", len(a.pushed), len(a.done), a.appended)
 }
 
-// crash kills a child after it has said so many lines.
+// crash kills a child after it has printed that many lines.
 func crash(t *testing.T, dir string, lines int, a *told) {
 	t.Helper()
 	cmd := child(t.Context(), "write", dir)
@@ -205,7 +205,7 @@ func checkKey(t *testing.T, s store.Store, w int, a *told) {
 	}
 }
 
-// checkQueue pulls all work and holds it: closing the Store gives it back.
+// checkQueue pulls all work and holds it: closing the Store returns it to the queue.
 func checkQueue(t *testing.T, s store.Store, a *told) {
 	t.Helper()
 	ctx, q := t.Context(), s.Queue("q")

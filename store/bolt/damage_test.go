@@ -23,7 +23,7 @@ import (
 
 func file(dir string) string { return filepath.Join(dir, "parley.db") }
 
-// fill puts some of everything in a new Store in dir and closes it.
+// fill puts some of everything into a new Store in dir and closes it.
 func fill(dir string) error {
 	ctx := context.Background()
 	s, err := bolt.Open(ctx, bolt.Config{Dir: dir})
@@ -136,7 +136,7 @@ func TestNeverEmptyStart(t *testing.T) {
 	}
 }
 
-// The probe in this process must not end it for the damage that is likeliest.
+// The probe in this process must not crash it for the most likely kinds of damage.
 func TestProbeInProcess(t *testing.T) {
 	for _, size := range []int64{0, 1, 4096, 8192, 3 * 4096, 40000} {
 		dir := tempDir(t)
@@ -158,7 +158,7 @@ func overwrite(path string, at int64, with []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// hugePages has each page that holds values claim to be 4 TiB long.
+// hugePages makes each page with values claim to be 4 TiB long.
 func hugePages(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -180,7 +180,7 @@ func noise(n int) []byte {
 	return b
 }
 
-// spoil flips a bit of the only place where the file says text.
+// spoil flips a bit in the only place where the file contains text.
 func spoil(t *testing.T, dir, text string) {
 	t.Helper()
 	data, err := os.ReadFile(file(dir))
@@ -272,9 +272,9 @@ func TestDamagedValue(t *testing.T) {
 	}
 }
 
-// flipBits is a child: it flips single bits of the Store in its first argument
-// and opens the result, from the given number on. It tells each number first,
-// so that its parent can go on when a probe ends the process, and what came of it.
+// flipBits is a child: it flips single bits of the Store in its first argument and opens
+// the result, from the given number on. It prints each number first, so that its parent
+// can go on if a probe crashes the process, and then the result.
 func flipBits(args []string) error {
 	whole, err := os.ReadFile(file(args[0]))
 	if err != nil {
@@ -340,8 +340,8 @@ func flip(dir string, data []byte, want map[string]string, n int) string {
 
 const flips = 200
 
-// P18: a flipped bit is told or does nothing. It never gives other data, and
-// nothing goes missing, in silence.
+// P18: a flipped bit is reported or has no effect. It never silently changes or loses
+// data.
 func TestFlippedBits(t *testing.T) {
 	dir := tempDir(t)
 	if err := fill(dir); err != nil {

@@ -10,7 +10,7 @@ import (
 // SetNow replaces the clock.
 func (s *Store) SetNow(now func() time.Time) { s.now = now }
 
-// Used returns the size of the file, in bytes, without what it may grow into.
+// Used returns the size of the file in bytes, without reserved space.
 func (s *Store) Used() (size int64) {
 	_ = s.db.View(func(tx *bbolt.Tx) error {
 		size = tx.Size()
@@ -19,7 +19,7 @@ func (s *Store) Used() (size int64) {
 	return size
 }
 
-// MarkNow has the mark told of the next commit.
+// MarkNow makes the next commit update the mark.
 func (s *Store) MarkNow() { s.marked = time.Time{} }
 
 // SetFormat writes another format number into the file.

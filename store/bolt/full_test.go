@@ -13,8 +13,8 @@ import (
 	"parley/store/bolt"
 )
 
-// fullDisk checks P19 on a Store in dir whose disk has little space: writing
-// fails cleanly, reading goes on, and after free everything works again.
+// fullDisk checks P19 with a Store in dir whose disk has little space: writing fails
+// cleanly, reading goes on, and after free everything works again.
 func fullDisk(dir string, free func() error) error {
 	ctx := context.Background()
 	s, err := bolt.Open(ctx, bolt.Config{Dir: dir})
@@ -80,7 +80,7 @@ func holds(s store.Store, records uint64, work int) error {
 	return nil
 }
 
-// fillToLimit is a child: no file of its may grow beyond 20 MiB.
+// fillToLimit is a child: none of its files may grow beyond 20 MiB.
 func fillToLimit(args []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit

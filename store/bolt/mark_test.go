@@ -38,8 +38,8 @@ func copyOver(t *testing.T, to, from string) {
 	}
 }
 
-// P18: a former file in the place of the Store is refused and left alone, also
-// after a kill; one that was meant to take the place is not.
+// P18: an earlier file in the place of the Store is refused and not changed, even after
+// a kill. A restored one is accepted.
 func TestOlderFile(t *testing.T) {
 	dir := tempDir(t)
 	put(t, dir, "one")
@@ -70,7 +70,7 @@ func TestOlderFile(t *testing.T) {
 	put(t, dir, "four")
 }
 
-// P18: the mark is told of commits while the Store is open.
+// P18: the mark is updated while the Store is open.
 func TestMarkFollows(t *testing.T) {
 	dir := tempDir(t)
 	put(t, dir, "one")
@@ -96,8 +96,8 @@ func TestMarkFollows(t *testing.T) {
 	}
 }
 
-// A Store that a newer version wrote is refused, and left as it is, whether the
-// mark tells or only the file.
+// A Store that a newer version wrote is refused and not changed, whether the mark shows
+// it or only the file.
 func TestNewerFormat(t *testing.T) {
 	dir := tempDir(t)
 	s := open(t, dir)
@@ -129,8 +129,7 @@ func TestNewerFormat(t *testing.T) {
 	}
 }
 
-// P18: whatever is wrong with the head of the file after a clean end, Open says
-// what to do.
+// P18: for any damage to the head of the file after a clean end, Open says what to do.
 func TestDamagedHeadAfterCleanEnd(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"both metas": func(p string) error { return errors.Join(overwrite(p, 40, noise(8)), overwrite(p, 4096+40, noise(8))) },
@@ -164,7 +163,7 @@ func TestDamagedHeadAfterCleanEnd(t *testing.T) {
 	}
 }
 
-// What the system refuses is no damage.
+// A refusal by the system is not damage.
 func TestRefusedBySystem(t *testing.T) {
 	dir := tempDir(t)
 	put(t, dir, "k")
@@ -185,7 +184,7 @@ func TestRefusedBySystem(t *testing.T) {
 	}
 }
 
-// Who comes while a command that soon ends has the lock waits for it.
+// Open waits for a command that has the lock and will soon end.
 func TestWaitsForBriefHolder(t *testing.T) {
 	dir := tempDir(t)
 	s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Brief: true})

@@ -15,7 +15,7 @@ import (
 	"parley/store/bolt"
 )
 
-// P17: who comes second is told at once who has the directory.
+// P17: a second process learns at once which one has the directory.
 func TestLocked(t *testing.T) {
 	dir := tempDir(t)
 	s := open(t, dir)
@@ -45,7 +45,7 @@ func TestFilesArePrivate(t *testing.T) {
 	})
 }
 
-// The probe runs after every end that was not clean, and only then.
+// The probe runs after every unclean end, and only then.
 func TestProbeWhenNeeded(t *testing.T) {
 	dir, probes := tempDir(t), 0
 	reopen := func(what string, want int) {
@@ -84,8 +84,8 @@ func TestProbeWhenNeeded(t *testing.T) {
 	}
 }
 
-// P2, P23: a clock that is set back or forth does not make an id new within
-// the hour, and the old ids are let go of in the end.
+// P2, P23: if the clock is set back or forth, an id is still remembered within the hour,
+// and old ids are removed in the end.
 func TestClockSteps(t *testing.T) {
 	ctx, s := t.Context(), open(t, tempDir(t))
 	var clock atomic.Int64
@@ -118,7 +118,7 @@ func TestClockSteps(t *testing.T) {
 	push("0", 1)
 }
 
-// The file does not grow with ids that are forgotten.
+// The file does not grow with expired ids.
 func TestForgets(t *testing.T) {
 	ctx, dir := t.Context(), tempDir(t)
 	s := open(t, dir)

@@ -11,7 +11,8 @@ import (
 	"parley/store"
 )
 
-// A Store that cannot know what the disk holds says so once, reads on, and writes no more.
+// If it is unknown what is on disk, the Store says so once, goes on reading, and does not
+// write any more.
 func TestStopsWriting(t *testing.T) {
 	var told []error
 	var took []time.Duration

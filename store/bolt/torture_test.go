@@ -38,12 +38,12 @@ type writeCall struct {
 	size int64 // of the file at that time
 }
 
-// isHead reports whether w is that of a meta page, which bbolt writes once all
-// other pages of a commit are synced, and syncs before the commit ends.
+// isHead reports whether w writes a meta page, which bbolt does after all other pages of
+// a commit are synced, and syncs before the commit ends.
 func (w writeCall) isHead() bool { return w.at < 2*int64(os.Getpagesize()) }
 
-// A disk stands between a Store and its file. It notes what is written, and
-// fails when it is told to.
+// A disk is between a Store and its file. It records the writes, and fails when it is
+// told to.
 type disk struct {
 	mu     sync.Mutex
 	calls  []writeCall
@@ -52,8 +52,8 @@ type disk struct {
 	short  bool // half of it is written
 }
 
-// between puts d between s, which must not be in use yet, and its file. bbolt
-// has a hook for that, which only its own tests reach otherwise.
+// between puts d between s, which must not be in use yet, and its file. It uses a hook of
+// bbolt that is meant for bbolt's own tests.
 func (d *disk) between(s *Store) {
 	field := reflect.ValueOf(s.db).Elem().FieldByName("ops").FieldByName("writeAt")
 	hook := (*func([]byte, int64) (int, error))(unsafe.Pointer(field.UnsafeAddr()))
@@ -83,8 +83,8 @@ func (d *disk) count() int {
 	return len(d.calls)
 }
 
-// A deed is one change, and after how many writes it was acknowledged.
-type deed struct {
+// A change was acknowledged after that many writes.
+type change struct {
 	n     int
 	calls int
 }
@@ -93,21 +93,21 @@ const tortureLogs = 5
 
 func tortureBody(n int) string { return fmt.Sprintf("body %d %s", n, strings.Repeat("x", n*37%3000)) }
 
-// doDeeds makes n changes of each kind and returns those that were acknowledged.
-func doDeeds(ctx context.Context, s *Store, d *disk, first, n int) (done []deed) {
+// makeChanges makes n changes of each kind and returns those that were acknowledged.
+func makeChanges(ctx context.Context, s *Store, d *disk, first, n int) (done []change) {
 	for i := first; i < first+n; i++ {
 		_, err := s.Log(fmt.Sprint("log", i%tortureLogs)).Append(ctx, []byte(tortureBody(i)))
 		_, err2 := s.Bucket("b").Put(ctx, fmt.Sprint("key", i), []byte(tortureBody(i)), store.Any)
 		err3 := s.Queue("q").Push(ctx, fmt.Sprint("id", i), []byte(tortureBody(i)))
 		if errors.Join(err, err2, err3) == nil {
-			done = append(done, deed{i, d.count()})
+			done = append(done, change{i, d.count()})
 		}
 	}
 	return done
 }
 
-// missing names what s lacks of the deeds, all of which were acknowledged.
-func missing(ctx context.Context, s *Store, done []deed) (lost []string) {
+// missing returns which of the acknowledged changes s lacks.
+func missing(ctx context.Context, s *Store, done []change) (lost []string) {
 	there := map[string]bool{}
 	for l := range tortureLogs {
 		for r, err := range s.Log(fmt.Sprint("log", l)).Since(ctx, 0) {
@@ -138,9 +138,9 @@ func missing(ctx context.Context, s *Store, done []deed) (lost []string) {
 	return lost
 }
 
-// TestCrashImagesTorture: after a power cut at any moment, whatever the disk had
-// made of the writes that were not synced yet (any of them, in any order, torn
-// at the sectors), the Store opens and holds all that was acknowledged.
+// TestCrashImagesTorture checks that after a power cut at any moment, whatever the disk
+// did with the writes that were not synced yet (any of them, in any order, torn at the
+// sectors), the Store opens and has everything that was acknowledged.
 func TestCrashImagesTorture(t *testing.T) {
 	ctx, seed := t.Context(), rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -155,7 +155,7 @@ func TestCrashImagesTorture(t *testing.T) {
 	}
 	d := &disk{}
 	d.between(s)
-	done := doDeeds(ctx, s, d, 0, torture(25, 300))
+	done := makeChanges(ctx, s, d, 0, torture(25, 300))
 	mark, err := os.ReadFile(markOf(s.path))
 	if err != nil {
 		t.Fatal(err)
@@ -194,9 +194,9 @@ func TestCrashImagesTorture(t *testing.T) {
 	}
 }
 
-// crashImage makes in dir what a power cut after the first cut calls leaves, and
-// returns the deeds that were acknowledged by then.
-func crashImage(dir string, base []byte, calls []writeCall, cut int, mark []byte, random *rand.Rand, done []deed) (acknowledged []deed, err error) {
+// crashImage writes to dir what a power cut after the first cut calls leaves, and returns
+// the changes that were acknowledged by then.
+func crashImage(dir string, base []byte, calls []writeCall, cut int, mark []byte, random *rand.Rand, done []change) (acknowledged []change, err error) {
 	synced := cut // of what comes later, anything may be missing
 	for synced > 0 && synced < len(calls) && !calls[synced-1].isHead() && !calls[synced].isHead() {
 		synced--
@@ -246,9 +246,9 @@ func writeTorn(w io.WriterAt, c writeCall, random *rand.Rand) error {
 	return nil
 }
 
-// TestFailedWritesTorture: each write fails in turn, in each way. What was
-// acknowledged before and after is there after the next start, a full disk is
-// got over without one, and nothing that was refused is half there.
+// TestFailedWritesTorture makes each write fail in turn, in each way. What was
+// acknowledged before and after is there after the next start, a full disk needs no
+// restart, and no refused change is there in part.
 func TestFailedWritesTorture(t *testing.T) {
 	ctx := t.Context()
 	type failure struct {
@@ -272,10 +272,10 @@ func TestFailedWritesTorture(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.between(s)
-			done := doDeeds(ctx, s, d, 0, n)
+			done := makeChanges(ctx, s, d, 0, n)
 			over := d.count() < at
 			if full := errors.Is(how.with, syscall.ENOSPC); full && !stopped && !over {
-				more := doDeeds(ctx, s, d, n, n)
+				more := makeChanges(ctx, s, d, n, n)
 				if len(more) < n {
 					t.Errorf("%s at write %d: it did not get over it: %d of %d", name, at, len(more), n)
 				}
@@ -309,8 +309,8 @@ func TestFailedWritesTorture(t *testing.T) {
 	}
 }
 
-// TestMarkImagesTorture: whatever a power cut leaves of the mark, the Store that
-// was not touched opens and holds all that was acknowledged.
+// TestMarkImagesTorture checks that whatever a power cut leaves of the mark, the
+// unchanged Store opens and has everything that was acknowledged.
 func TestMarkImagesTorture(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s, err := Open(ctx, Config{Dir: dir})
@@ -328,7 +328,7 @@ func TestMarkImagesTorture(t *testing.T) {
 		marks = append(marks, mark)
 	}
 	note()
-	done := doDeeds(ctx, s, d, 0, 5)
+	done := makeChanges(ctx, s, d, 0, 5)
 	if err := s.mark(nil, false); err != nil {
 		t.Fatal(err)
 	}

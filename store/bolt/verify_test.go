@@ -16,8 +16,8 @@ import (
 	"parley/store/bolt"
 )
 
-// zeroPageOf overwrites the page in which the file says text, and leaves its
-// time as it was.
+// zeroPageOf overwrites the page in which the file contains text, and keeps the file's
+// time.
 func zeroPageOf(t *testing.T, dir, text string) {
 	t.Helper()
 	data, err := os.ReadFile(file(dir))
@@ -44,9 +44,9 @@ func zeroPageOf(t *testing.T, dir, text string) {
 	}
 }
 
-// P21: records on a page that is lost are each yielded as damaged, those before
-// and behind it are as they were, nothing else is affected, and the log goes on
-// behind them, also if its end is what was lost, and more than once.
+// P21: records on a lost page are each yielded as damaged, those before and after it are
+// unchanged, nothing else is affected, and the log goes on after them, even if its end
+// was lost, and more than once.
 func TestLostPageOfLog(t *testing.T) {
 	ctx := t.Context()
 	for _, victim := range []int{1, 60, 120} {
@@ -130,8 +130,8 @@ func TestLostPageOfLog(t *testing.T) {
 	}
 }
 
-// P21: where a log ended that nothing can be read of, nobody knows. It goes on
-// all the same, and those of which the lost page said nothing are not affected.
+// P21: it is unknown where a log ended of which nothing can be read. It goes on all the
+// same, and logs that were not on the lost page are not affected.
 func TestLostLog(t *testing.T) {
 	ctx := t.Context()
 	dir := tempDir(t)
@@ -179,8 +179,8 @@ func TestLostLog(t *testing.T) {
 	}
 }
 
-// P18: what was damaged while the Store was closed is found while it is used,
-// at the pace that was asked for, and nobody waits for it.
+// P18: Verify finds damage from while the Store was closed, at the given pace, and nobody
+// waits for it.
 func TestVerifyFindsDamage(t *testing.T) {
 	dir := tempDir(t)
 	if err := fill(dir); err != nil {
@@ -228,7 +228,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
-// Verify takes its time.
+// Verify keeps to its rate.
 func TestVerifyPace(t *testing.T) {
 	dir := tempDir(t)
 	synctest.Test(t, func(t *testing.T) {

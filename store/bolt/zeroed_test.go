@@ -14,9 +14,9 @@ import (
 	"parley/store/bolt"
 )
 
-// useZeroed is a child: it opens the Store in its first argument after each
-// page, from the given number on, was overwritten with zeros while the Store
-// was closed, and uses all of it. It names each page first.
+// useZeroed is a child: for each page from the given number on, it overwrites the page
+// with zeros while the Store in its first argument is closed, opens the Store, and uses
+// all of it. It prints each page first.
 func useZeroed(args []string) error {
 	path := file(args[0])
 	whole, err := os.ReadFile(path)
@@ -80,8 +80,8 @@ func useAll(dir string) string {
 	return "same"
 }
 
-// P18: a page that the disk has lost after a clean end does not end the process
-// that uses the Store.
+// P18: a page that the disk has lost after a clean end does not crash the process that
+// uses the Store.
 func TestZeroedPage(t *testing.T) {
 	dir := tempDir(t)
 	if err := fill(dir); err != nil {

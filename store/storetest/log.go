@@ -109,7 +109,7 @@ var logs = []check{
 	}},
 }
 
-// numbered returns n records, each with its number.
+// numbered returns n records that contain their numbers.
 func numbered(n int) (recs [][]byte) {
 	for i := range n {
 		recs = append(recs, fmt.Append(nil, i+1))

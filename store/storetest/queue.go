@@ -132,7 +132,7 @@ var queues = []check{
 	}},
 }
 
-// timed run in a synctest bubble.
+// timed are checks that run in a bubble of synctest.
 var timed = []check{
 	{"queue: an id is remembered for 48 hours (P2)", func(t *testing.T, s store.Store) {
 		ctx, q := t.Context(), s.Queue("q")

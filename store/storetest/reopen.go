@@ -7,7 +7,7 @@ import (
 	"parley/store"
 )
 
-// reopened are promises of the drivers whose data survives a restart.
+// reopened are checks of drivers whose data survives a restart.
 var reopened = []struct {
 	name string
 	run  func(t *testing.T, open func() store.Store)

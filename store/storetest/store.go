@@ -85,13 +85,13 @@ var stores = []check{
 	}},
 }
 
-// held returns work of the queue q that a worker has in hand.
+// held returns work of the queue q that is held.
 func held(t *testing.T, s store.Store) store.Item {
 	ok(t, s.Queue("q").Push(t.Context(), "held", nil))
 	return pull(t, s.Queue("q"))
 }
 
-// every tries each operation and returns its error.
+// every tries each operation and returns the errors by operation.
 func every(ctx context.Context, s store.Store, item store.Item) map[string]error {
 	errs := map[string]error{"Done": item.Done(ctx)}
 	_, _, errs["Get"] = s.Bucket("b").Get(ctx, "k")

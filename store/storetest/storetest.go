@@ -14,9 +14,9 @@ import (
 	"parley/store"
 )
 
-// Run checks a driver. Called with the test of a case, start returns open,
-// which opens its Store. It is empty at first; after Close, and a new open, a
-// durable driver still has what was put in.
+// Run checks a driver. start is called with the test of each case and returns a function
+// that opens its Store. The Store is empty at first. After Close and another open, a
+// durable driver still has its data.
 func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.Store)) {
 	for _, set := range [][]check{buckets, logs, queues, stores} {
 		for _, c := range set {
@@ -51,7 +51,7 @@ type check struct {
 	run  func(*testing.T, store.Store)
 }
 
-// names are names and keys that have gone wrong somewhere.
+// names are names and keys that have caused trouble.
 var names = []string{"", "a", "a/b", "/", "..", "a\x00b", "\xff\xfe", "=", "ä", strings.Repeat("long/", 200)}
 
 func must[T any](t *testing.T) func(T, error) T {
@@ -112,7 +112,7 @@ func wantList(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// pull expects that there is work.
+// pull pulls work, which must be there.
 func pull(t *testing.T, q store.Queue) store.Item {
 	t.Helper()
 	item, err := q.Pull(t.Context())
@@ -120,7 +120,7 @@ func pull(t *testing.T, q store.Queue) store.Item {
 	return item
 }
 
-// none expects that no work is free: what is pushed now would be the youngest.
+// none checks that no work is free: what it pushes is the only free work.
 func none(t *testing.T, q store.Queue) {
 	t.Helper()
 	id := rand.Text()

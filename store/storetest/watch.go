@@ -7,10 +7,10 @@ import (
 	"parley/store"
 )
 
-// Watch returns s with before and after called around every operation that
-// changes it. They are told which: "queue inbox Push", "queue inbox Done",
-// "log session/telegram:42 Append", "bucket offsets Put". A crash test ends the
-// process at the nth call. They may be called by many goroutines at once.
+// Watch returns s with calls of before and after around every operation that changes it.
+// Their argument is the operation: "queue inbox Push", "queue inbox Done", "log
+// session/telegram:42 Append", "bucket offsets Put". A crash test kills the process at
+// the nth call. They may be called concurrently.
 func Watch(s store.Store, before, after func(op string)) store.Store {
 	return watched{s, func(op string) func() {
 		before(op)
@@ -23,7 +23,7 @@ type watched struct {
 	around around
 }
 
-// around is called before an operation; what it returns, after it.
+// around is called before an operation, and the function that it returns after it.
 type around func(op string) (after func())
 
 func (a around) of(what string) around { return func(op string) func() { return a(what + " " + op) } }
