@@ -43,6 +43,7 @@ var rooms = map[string]string{
 	"channels/commands":   "channels/admission channels/safetext chat store texts",
 	"channels/deadletter": "chat store",
 	"channels/safetext":   "chat",
+	"agent/activity":      "chat",
 	"agent/budget":        "chat llm store texts",
 	"agent/conversation":  "chat llm memory panics store texts tools tools/untrusted workspace",
 	"agent/deadletter":    "chat store",

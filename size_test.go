@@ -141,7 +141,6 @@ var packageLimits = map[string]int{"cmd/gateway": 2800}
 
 // largePackages are not yet cut into rooms of a size that one can know.
 var largePackages = map[string]int{
-	"agent":       5640,
 	"cmd/gateway": 2900,
 }
 
@@ -166,10 +165,7 @@ func TestPackageSizes(t *testing.T) {
 }
 
 // largeTypes are types on which too much hangs still.
-var largeTypes = map[string]int{
-	"agent.Pool": 76,
-	"agent.turn": 73,
-}
+var largeTypes = map[string]int{}
 
 // TestMethods checks that no type has more methods than a reader can hold in
 // mind, those of embedded types included.
@@ -197,7 +193,6 @@ func TestMethods(t *testing.T) {
 
 // wideFolders have lines, of code or comments, that are too long to read.
 var wideFolders = map[string]int{
-	"agent":       75,
 	"cmd/gateway": 31,
 }
 
@@ -219,9 +214,7 @@ func TestColumns(t *testing.T) {
 }
 
 // packedFolders have assignments that say several things at once.
-var packedFolders = map[string]int{
-	"agent": 19,
-}
+var packedFolders = map[string]int{}
 
 // TestAssignments checks that a statement assigns at most two values, unless a
 // call returns them.
@@ -247,8 +240,7 @@ var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind",
 
 // dialectLeft counts the identifiers that have such words, by word.
 var dialectLeft = map[string]int{
-	"door":    9,
-	"patient": 2,
+	"door": 9,
 }
 
 // TestWords checks that identifiers use the field's terms.
@@ -299,12 +291,10 @@ func TestWordsOf(t *testing.T) {
 // invertedFolders have checks of errors in which the failure comes last.
 var invertedFolders = map[string]int{
 	"admin":              2,
-	"agent":              32,
+	"agent":              1,
 	"agent/budget":       1,
 	"agent/conversation": 5,
-	"agent/deadletter":   2,
 	"agent/replay":       1,
-	"agent/summary":      1,
 	"audit":              7,
 	"backup":             10,
 	"channels/api":       4,

@@ -11,8 +11,8 @@ import (
 	"parley/llm"
 )
 
-// squeezes is how often a request that was too long is made shorter.
-const squeezes = 3
+// maxShortenings is how often a request that was too long is made shorter.
+const maxShortenings = 3
 
 // ask makes one request of the model and returns what is to be kept of it and
 // of the answer. With last it gets no tools, so that a person always gets one.
@@ -23,20 +23,20 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		return conversation.Record{}, err
 	}
 	req := llm.Request{System: system}
-	if t.tools == nil {
-		t.tools = t.pool.prompts.KeepTools(ctx, conversation.ToolSetOf(t.kit))
+	if t.toolSet == nil {
+		t.toolSet = t.pool.prompts.KeepTools(ctx, conversation.ToolSetOf(t.kit))
 	}
 	how := conversation.Request{
-		System: t.pool.prompts.KeepSystem(ctx, system), Tools: t.tools.Digest, Last: last,
+		System: t.pool.prompts.KeepSystem(ctx, system), Tools: t.toolSet.Digest, Last: last,
 		Since: t.session.ReadSince, Note: t.openTurn().Note(), Eyes: t.model.Vision,
 	}
 	if !last {
-		req.Tools = t.tools.Specs
+		req.Tools = t.toolSet.Specs
 	} else if len(t.openTurn().Answers()) > 0 {
-		how.Note = conversation.Join(how.Note, wordsLastRound)
+		how.Note = conversation.Join(how.Note, msgLastRound)
 	}
 	fixed := conversation.FixedSize(req)
-	limit := t.room(fixed)
+	limit := t.model.room(t.pool.ratios.Of(t.name), fixed)
 	if err := t.summaries.MakeRoom(ctx, t.worker.hard, max(limit, 256)); err != nil {
 		return conversation.Record{}, err
 	}
@@ -52,7 +52,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		how.Untrusted = t.session.History.Untrusted()
 		var e *llm.Error
 		switch {
-		case errors.As(err, &e) && e.Kind == llm.TooLong && try < squeezes:
+		case errors.As(err, &e) && e.Kind == llm.TooLong && try < maxShortenings:
 			limit = min(limit, t.session.History.Size()) * 3 / 4
 			continue
 		case e != nil && e.Kind == llm.BadRequest && !how.Refused && hadPictures:
@@ -61,7 +61,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		}
 		t.session.ReadSince = nil
 		if err != nil && (ctx.Err() != nil || e != nil && slices.Contains([]llm.Kind{llm.Cut, llm.TimedOut}, e.Kind)) {
-			// It was at work, and nobody says how much (R-S15).
+			// The model was at work, and does not say how much (R-S15).
 			t.charge(ctx, 0, t.name, llm.Usage{In: fixed + t.session.History.Size(), Out: len(t.part) / 4})
 		}
 		if err != nil {
@@ -78,8 +78,10 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 }
 
 // generate makes the request that req begins and how completes, with share bytes
-// of pictures, which it gives back. It says whether the model was shown any.
-func (t *turn) generate(ctx context.Context, req llm.Request, how conversation.Request, share int64) (answer llm.Message, hadPictures bool, err error) {
+// of pictures, which it gives back. It reports whether the model was shown any.
+func (t *turn) generate(
+	ctx context.Context, req llm.Request, how conversation.Request, share int64,
+) (answer llm.Message, hadPictures bool, err error) {
 	defer t.pool.album.Release(share)
 	req.Messages = t.session.History.Messages(how, conversation.ShortenedFirst(t.kit), t.pool.album.Loader(share))
 	hadPictures = slices.ContainsFunc(req.Messages, conversation.ShowsPictures)
@@ -99,16 +101,13 @@ func (t *turn) reservePictures(ctx context.Context, refused bool) (bytes int64, 
 		waited = true
 		t.doing(t.pool.texts.Doing.Turn)
 	})
-	if waited && err == nil {
+	if err != nil {
+		return 0, err
+	}
+	if waited {
 		t.doing(t.pool.texts.Doing.Thinking)
 	}
-	return bytes, err
-}
-
-// room returns how many estimated tokens there are for what was said, beside
-// fixed ones for what no fitting makes shorter.
-func (t *turn) room(fixed int) int {
-	return int(float64(t.model.Window-t.model.MaxTokens)*0.95/t.pool.ratios.Of(t.name)) - fixed
+	return bytes, nil
 }
 
 // stream returns a function that shows an answer while it comes in.

@@ -1,101 +1,102 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
-	"time"
 
+	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/live"
-	"parley/agent/subagents"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
 )
 
-// broken ends a turn that err, of ctx or of the model, broke off. Only the end
-// of the house or of the store leaves it open.
+// broken ends a turn that err, of ctx or of the model, broke off. Only shutting
+// down and closing the store leave it open.
 func (t *turn) broken(ctx context.Context, err error) error {
+	if err == nil || t.worker.hard.Err() != nil || errors.Is(err, tools.ErrClosing) {
+		return err
+	}
 	o := t.openTurn()
-	if err == nil || t.worker.hard.Err() != nil || o == nil || errors.Is(err, tools.ErrClosing) { // o == nil: it ended, and only its reply is not out yet
+	if o == nil { // it has ended, and only its reply is not sent yet
 		return err
 	}
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errStopped):
+	case errors.Is(cause, activity.ErrStopped):
 		return t.stopped(t.worker.hard)
-	case errors.Is(cause, errForgotten):
-		t.session.History.End(conversation.End{Outcome: conversation.Stopped}) // which is all that is still told of it
-		if err := t.tell(t.worker.hard); err != nil {
+	case errors.Is(cause, activity.ErrForgotten):
+		t.session.History.End(conversation.End{Outcome: conversation.Stopped}) // for reportEnd
+		done := t.completion(t.jobs)
+		if err := done.reportEnd(t.worker.hard); err != nil {
 			return err
 		}
-		return t.done(t.worker.hard)
+		return done.removeJobs(t.worker.hard)
 	}
 	if !o.EndedByTool() && t.canWaitForModel(err) {
 		return t.waitForModel(err)
 	}
 	t.pool.log.Error("turn failed", "session", t.session.ID, "model", t.name, "err", err)
-	if o.EndedByTool() { // all is said
+	if o.EndedByTool() { // the person has been told everything
 		return t.end(t.worker.hard, conversation.Answered, t.text())
 	}
 	return t.end(t.worker.hard, conversation.Failed, t.failure(err))
 }
 
-// stopped ends the turn as the person asked, and keeps what was done. What
-// they said before /stop and was not answered yet is only heard.
+// stopped ends the turn as the person asked, and keeps what was done. What they
+// said before /stop and was not answered yet is recorded only.
 func (t *turn) stopped(ctx context.Context) error {
 	for _, c := range t.openTurn().Unanswered() {
-		text := wordsNotRun
+		text := msgNotRun
 		if t.openTurn().Started(c.ID) {
 			text = conversation.MsgInterrupted
 		}
-		t.toolRunner().finish(c, tools.Result{Text: text, Failed: true})
+		toolRunner{t}.finish(c, tools.Result{Text: text, Failed: true})
 	}
 	t.worker.waiting = append(t.worker.waiting, t.worker.take()...)
-	t.pool.mu.Lock()
-	asked, stopped := t.run.asked, t.run.subagents
-	t.pool.mu.Unlock()
+	asked, stopped := t.pool.activities.Interruption(t.activity)
 	n := 0
 	for n < len(t.worker.waiting) && !t.worker.waiting[n].apart() && t.worker.waiting[n].Time.Before(asked) {
 		n++
 	}
 	before := t.worker.shift(n)
-	t.hear(before)
-	t.jobs, t.worker.joined = append(t.jobs, before...), append(t.worker.joined, before...)
+	intake{t}.hear(before)
+	t.jobs = append(t.jobs, before...)
+	t.worker.joined = append(t.worker.joined, before...)
 	text := conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), t.part)
-	t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Text: conversation.Join(t.part, wordsCutShort), Finish: llm.Stopped}})
-	return t.end(ctx, conversation.Stopped, conversation.Join(text, t.pool.stoppedWith(stopped)))
+	cut := &llm.Message{Role: llm.Assistant, Text: conversation.Join(t.part, msgCutShort), Finish: llm.Stopped}
+	t.session.Keep(conversation.Record{Said: cut})
+	return t.end(ctx, conversation.Stopped, conversation.Join(text, stoppedWith(t.pool.texts, stopped)))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
 // reply into the outbox, then the messages out of the inbox (P7).
 func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) error {
-	t.pool.mu.Lock()
-	if r := t.pool.running[t.session.ID]; r != nil {
-		r.said = time.Time{} // whoever wants to stop it from now on comes too late, and is told so
-	}
-	t.pool.mu.Unlock()
+	t.pool.activities.Close(t.session.ID) // whoever wants to stop it now is told that it is too late
 	m := t.openTurn().First()
 	r := m.Reply()
 	note := t.limitWarning(ctx, how)
 	if how == conversation.Answered && t.jobs[0].waitedForModel() {
 		text = conversation.Join(t.pool.texts.Turn.Back, text)
 	}
-	r.Text, r.Also, r.Failed = conversation.Join(text, note), t.others(r.Quote), how == conversation.Failed || how == conversation.OverLimit
+	r.Text = conversation.Join(text, note)
+	r.Also = otherIDs(t.jobs, r.Quote)
+	r.Failed = how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
-		r.Steps, r.Tokens = t.steps(), t.openTurn().Tokens()
+		r.Steps = t.steps()
+		r.Tokens = t.openTurn().Tokens()
 	}
 	t.outcome = how
-	t.session.Keep(conversation.Record{Ended: &conversation.End{Outcome: how, Reply: t.spoken(how, r), Note: note}})
+	end := &conversation.End{Outcome: how, Reply: conversation.ReplyToSend(m, how, r), Note: note}
+	t.session.Keep(conversation.Record{Ended: end})
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
 	if t.live != nil {
 		t.live.Close()
 	}
-	return t.finish(ctx)
+	return t.completion(t.jobs).run(ctx)
 }
 
 // steps returns one line about what tools did in the turn.
@@ -136,12 +137,13 @@ func (t *turn) failure(err error) string {
 	if t.subagent != nil && errors.As(err, &e) {
 		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
 	}
-	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), Kindly(t.pool.texts.Model, err))
+	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), conversation.Kindly(t.pool.texts.Model, err))
 }
 
-// others returns the IDs of the jobs but for the one that the reply quotes.
-func (t *turn) others(quoted string) (ids []string) {
-	for _, j := range t.jobs {
+// otherIDs returns the IDs of the messages of people in jobs but for the one that
+// the reply quotes.
+func otherIDs(jobs []job, quoted string) (ids []string) {
+	for _, j := range jobs {
 		if j.ID != quoted && j.Origin == chat.FromPerson {
 			ids = append(ids, j.ID)
 		}
@@ -149,69 +151,17 @@ func (t *turn) others(quoted string) (ids []string) {
 	return ids
 }
 
-// finish does what is left to do once the end of the turn is on disk.
-func (t *turn) finish(ctx context.Context) error {
-	if r := t.session.History.LastTurn().Reply; r != nil && subagents.IDOf(t.session.History.LastTurn().First.In) == "" {
-		if err := t.pool.insist(ctx, "send reply", func(ctx context.Context) error { return t.pool.config.Send(ctx, *r) }); err != nil {
-			return err
-		}
-	}
-	t.remember(ctx)
-	if err := t.pool.insist(ctx, "settle subagents", t.settleSubagents); err != nil {
-		return err
-	}
-	if err := t.tell(ctx); err != nil {
-		return err
-	}
-	if err := t.tellRunUsage(ctx); err != nil {
-		return err
-	}
-	return t.done(ctx)
-}
-
-// done removes the jobs from the inbox.
-func (t *turn) done(ctx context.Context) error {
-	for _, j := range t.jobs {
-		if err := t.worker.dequeue(ctx, j); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lastEvery is how often the time of the last turn is noted.
-const lastEvery = 10 * time.Minute
-
-// remember notes, now and then, what is to be known of the session without
-// reading its log, and from where the log is worth reading.
-func (t *turn) remember(ctx context.Context) {
-	from, title, now := t.session.State.From, cmp.Or(t.session.State.Title, t.session.History.Title()), time.Now()
-	if first := t.session.History.FirstNeeded(); first >= from+256 {
-		from = first
-	}
-	if from == t.session.State.From && title == t.session.State.Title && !t.session.State.Began.IsZero() && now.Sub(t.session.State.Last).Abs() < lastEvery {
-		return
-	}
-	err := t.pool.sessions.Update(ctx, t.session.ID, func(s *conversation.State) {
-		if s.From, s.Title, s.Last = from, title, now; s.Began.IsZero() {
-			s.Began = t.jobs[0].Time
-		}
-	})
-	if err != nil {
-		t.pool.log.Warn("state of a session not noted", "session", t.session.ID, "err", err)
-	}
-}
-
-// text is what the person is told at the end: what the model said, without what
-// a tool has told them already (D-091).
+// text returns what the person is told at the end: what the model said, without
+// what a tool has told them already (D-091).
 func (t *turn) text() string {
 	o := t.openTurn()
-	text, last := o.Text(), o.Answers()[len(o.Answers())-1]
-	told := func(s string) bool { return last.Text == "" || alike(s, last.Text) }
+	text := o.Text()
+	last := o.Answers()[len(o.Answers())-1]
+	told := func(s string) bool { return last.Text == "" || conversation.SameWords(s, last.Text) }
 	switch {
 	case slices.ContainsFunc(o.Told(), told):
 		text = o.TextBeforeLast()
-	case text != "" && silent(text) && !conversation.IsQuiet(o.First()): // a quiet errand that is answered again
+	case text != "" && conversation.IsSilent(text) && !conversation.IsQuiet(o.First()): // a task done again
 		text = t.pool.texts.Turn.NoNews
 	case text != "" && last.Finish == llm.Filtered:
 		text = conversation.Join(text, t.pool.texts.Turn.FilteredRest)
@@ -222,7 +172,7 @@ func (t *turn) text() string {
 	case text != "":
 	case last.Finish == llm.Filtered:
 		text = t.pool.texts.Turn.Filtered
-	case t.exhausted() && t.subagent != nil: // who reads it finds words of their own
+	case t.exhausted() && t.subagent != nil: // its parent words it
 	case t.exhausted():
 		text = t.pool.texts.Turn.OutOfRounds.With(t.settings.Rounds)
 	case last.Finish == llm.Length:
@@ -231,9 +181,4 @@ func (t *turn) text() string {
 		text = t.pool.texts.Turn.NoAnswer
 	}
 	return conversation.Join(o.Notice(), text)
-}
-
-// alike says whether a and b are the same words.
-func alike(a, b string) bool {
-	return strings.EqualFold(strings.Join(strings.Fields(a), " "), strings.Join(strings.Fields(b), " "))
 }

@@ -1,21 +1,17 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
+	"parley/agent/activity"
 	"parley/chat"
 )
 
 // Resting reports whether nothing is under way in the session id: no turn, and
 // nothing of its subagents.
 func (p *Pool) Resting(ctx context.Context, id chat.SessionID) (bool, error) {
-	p.mu.Lock()
-	working := p.running[id] != nil
-	p.mu.Unlock()
-	if working {
+	if _, busy := p.activities.Get(id); busy {
 		return false, nil
 	}
 	return p.subagents.Resting(ctx, id)
@@ -29,25 +25,15 @@ func (p *Pool) Forget(ctx context.Context, id chat.SessionID) error {
 
 // forget is Forget of a session whose subagents first removes.
 func (p *Pool) forget(ctx context.Context, id chat.SessionID, first func() error) error {
-	r := &running{since: time.Now(), doing: p.texts.Doing.Forgetting, stop: func(error) {}}
-	if err := p.enter(ctx, id, r, errForgotten); err != nil {
+	if err := p.activities.Enter(ctx, id, activity.New(p.texts.Doing.Forgetting), activity.ErrForgotten); err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}
-	defer p.leave(id)
-	err := first()
-	st, _, bad := p.sessions.Lookup(ctx, id)
-	err = cmp.Or(err, bad)
-	p.sessions.Evict(id)
-	for _, epoch := range st.Epochs() {
-		if err == nil {
-			err = p.sessions.RemoveLog(ctx, id, epoch)
-		}
+	defer p.activities.Leave(id)
+	defer p.conversationEnded(id)
+	if err := first(); err != nil {
+		return fmt.Errorf("forget session %s: %w", id, err)
 	}
-	if err == nil { // the last: it tells which logs there are
-		err = p.sessions.DeleteState(ctx, id)
-	}
-	p.conversationEnded(id)
-	if err != nil {
+	if err := p.sessions.Forget(ctx, id); err != nil {
 		return fmt.Errorf("forget session %s: %w", id, err)
 	}
 	return nil

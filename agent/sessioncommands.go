@@ -60,10 +60,10 @@ func listTools(ctx context.Context, w *worker, m chat.Message) string {
 // showContext tells how large the next request would be, and what of.
 func showContext(ctx context.Context, w *worker, m chat.Message) string {
 	next, err := w.upcoming(ctx, m)
-	var system string
-	if err == nil {
-		system, err = w.pool.config.Memory.System(ctx, w.id, next.scope.Whose())
+	if err != nil {
+		return w.pool.commandFailed("look at that", w.id, err)
 	}
+	system, err := w.pool.config.Memory.System(ctx, w.id, next.scope.Whose())
 	if err != nil {
 		return w.pool.commandFailed("look at that", w.id, err)
 	}
@@ -71,13 +71,15 @@ func showContext(ctx context.Context, w *worker, m chat.Message) string {
 	ratio := w.pool.ratios.Of(next.name)
 	view := next.session.History.View()
 	view.ShowPictures(next.model.Vision)
-	view.Fit(max(next.room(conversation.FixedSize(req)), 256), conversation.ShortenedFirst(next.kit))
+	view.Fit(max(next.model.room(ratio, conversation.FixedSize(req)), 256), conversation.ShortenedFirst(next.kit))
 	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
 	say := w.pool.texts.Commands
-	a, b, c := tokens(len(system)/4), tokens(conversation.FixedSize(llm.Request{Tools: req.Tools})), tokens(view.Size())
+	instructions := tokens(len(system) / 4)
+	toolTexts := tokens(conversation.FixedSize(llm.Request{Tools: req.Tools}))
+	messages := tokens(view.Size())
 	lines := []string{
 		say.ContextModel.With(next.name, next.model.Window, next.model.MaxTokens),
-		say.ContextNext.With(a+b+c, a, b, c),
+		say.ContextNext.With(instructions+toolTexts+messages, instructions, toolTexts, messages),
 		say.ContextMessages.With(view.EntryCount(), view.OmittedResults(), len(view.Pictures())),
 	}
 	if n := view.SummarySize(); n > 0 {
@@ -97,15 +99,23 @@ func undoTurn(ctx context.Context, w *worker, m chat.Message) string {
 		if err != nil {
 			return w.pool.commandFailed("undo that", w.id, err)
 		}
-		if !slices.ContainsFunc(next.kit.Tools(), func(t tools.Tool) bool { return t.Category == "files" && !t.ReadOnly }) {
+		writesFiles := func(t tools.Tool) bool { return t.Category == "files" && !t.ReadOnly }
+		if !slices.ContainsFunc(next.kit.Tools(), writesFiles) {
 			return w.pool.texts.Commands.NoUndo
 		}
 	}
-	text, again := w.pool.texts.Commands.Interrupted, false
-	err := w.pool.sessions.Update(ctx, w.id, func(s *conversation.State) { again, s.Undone = s.Undone == m.Key(), m.Key() })
-	if err == nil && !again {
-		text, err = w.pool.config.Undo(ctx, w.id)
+	again := false
+	err := w.pool.sessions.Update(ctx, w.id, func(s *conversation.State) {
+		again = s.Undone == m.Key()
+		s.Undone = m.Key()
+	})
+	if err != nil {
+		return w.pool.commandFailed("undo that", w.id, err)
 	}
+	if again {
+		return w.pool.texts.Commands.Interrupted
+	}
+	text, err := w.pool.config.Undo(ctx, w.id)
 	if err != nil {
 		return w.pool.commandFailed("undo that", w.id, err)
 	}
@@ -125,7 +135,8 @@ func searchChat(ctx context.Context, w *worker, m chat.Message) string {
 	lost := slices.IndexFunc(finds, func(f chat.Find) bool { return f.Entry.Kind == chat.Lost })
 	damaged := ""
 	if lost >= 0 {
-		finds, damaged = finds[:lost], w.pool.texts.Commands.NotSearched
+		finds = finds[:lost]
+		damaged = w.pool.texts.Commands.NotSearched
 	}
 	if len(finds) == 0 {
 		return conversation.Join(w.pool.texts.Commands.NotFound, damaged)
@@ -137,7 +148,9 @@ func searchChat(ctx context.Context, w *worker, m chat.Message) string {
 		if f.Entry.Kind == chat.Said {
 			who = w.pool.texts.Commands.Me
 		}
-		fmt.Fprintf(&b, "\n- %s, %s: %s", f.Entry.Time.In(w.pool.config.Zone).Format("2006-01-02 15:04"), who, conversation.ClipMiddle(conversation.OneLine(f.Entry.Text), maxFoundText))
+		at := f.Entry.Time.In(w.pool.config.Zone).Format("2006-01-02 15:04")
+		text := conversation.ClipMiddle(conversation.OneLine(f.Entry.Text), maxFoundText)
+		fmt.Fprintf(&b, "\n- %s, %s: %s", at, who, text)
 	}
 	return conversation.Join(b.String(), damaged)
 }

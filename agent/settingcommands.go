@@ -13,12 +13,9 @@ import (
 
 // modelOf returns the name of the model that answers in the session id.
 func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
-	s := p.settings.Load()
-	st, _, err := p.sessions.Lookup(ctx, id)
-	if err == nil && s.Models[st.Model].Model != nil {
-		return st.Model
-	}
-	return s.Model
+	st, _, _ := p.sessions.Lookup(ctx, id) // of one that cannot be read it is the default
+	name, _ := p.settings.Load().model(st.Model)
+	return name
 }
 
 func chooseModel(ctx context.Context, p *Pool, m chat.Message) string {
@@ -68,24 +65,27 @@ func amount(tokens int) string { return budget.Number(float64(tokens)) }
 
 // setVerbose reports whether steps are shown, and changes it with "on" or "off" only.
 func setVerbose(ctx context.Context, p *Pool, m chat.Message) string {
+	say := p.texts.Commands
 	_, want := chat.Word(strings.ToLower(m.Text))
-	st, _, err := p.sessions.Lookup(ctx, m.Session())
-	quiet := st.Quiet
-	if err == nil && (want == "on" || want == "off") {
-		quiet = want == "off"
-		err = p.sessions.Update(ctx, m.Session(), func(s *conversation.State) { s.Quiet = quiet })
+	if want != "on" && want != "off" {
+		st, _, err := p.sessions.Lookup(ctx, m.Session())
+		switch {
+		case err != nil:
+			return p.commandFailed("look that up", m.Session(), err)
+		case st.Quiet:
+			return say.StepsHidden
+		}
+		return say.StepsShown
 	}
+	quiet := want == "off"
+	err := p.sessions.Update(ctx, m.Session(), func(s *conversation.State) { s.Quiet = quiet })
 	switch {
 	case err != nil:
-		return p.commandFailed("look that up", m.Session(), err)
-	case want != "on" && want != "off" && quiet:
-		return p.texts.Commands.StepsHidden
-	case want != "on" && want != "off":
-		return p.texts.Commands.StepsShown
+		return p.commandFailed("note that", m.Session(), err)
 	case quiet:
-		return p.texts.Commands.StepsHide
+		return say.StepsHide
 	}
-	return p.texts.Commands.StepsShow
+	return say.StepsShow
 }
 
 func showToolStats(_ context.Context, p *Pool, m chat.Message) string {

@@ -31,26 +31,17 @@ func (p *Pool) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("count messages not answered: %w", err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := Status{Running: len(p.running), Waiting: waiting, Up: time.Since(p.began)}
-	for _, r := range p.running {
-		if !r.said.IsZero() {
-			s.Oldest = max(s.Oldest, time.Since(r.said))
-		}
-	}
-	return s, nil
+	running, oldest := p.activities.Count()
+	return Status{Running: running, Waiting: waiting, Oldest: oldest, Up: time.Since(p.began)}, nil
 }
 
-// activity tells what is done in the session id.
-func (p *Pool) activity(id chat.SessionID) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.running[id]
-	if r == nil {
+// describeActivity tells what is under way in the session id.
+func describeActivity(p *Pool, id chat.SessionID) string {
+	a, found := p.activities.Get(id)
+	if !found {
 		return p.texts.Commands.Idle
 	}
-	return p.texts.Commands.Since.With(r.doing, p.texts.Span.Of(time.Since(r.since)))
+	return p.texts.Commands.Since.With(a.Doing, p.texts.Span.Of(time.Since(a.Since)))
 }
 
 func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
@@ -61,7 +52,7 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
 		return p.commandFailed("count what waits", id, err)
 	}
 	say := p.texts.Commands
-	lines := []string{say.Am.With(p.activity(id))}
+	lines := []string{say.Am.With(describeActivity(p, id))}
 	if n := len(working); n > 0 {
 		lines = append(lines, say.SubagentsWork.Of(n))
 	}

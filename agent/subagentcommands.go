@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/subagents"
 	"parley/chat"
@@ -39,7 +40,9 @@ func stopTurns(ctx context.Context, p *Pool, m chat.Message) string {
 		return (ofRun || c.Parent == m.Session()) && !c.Said.After(m.Time)
 	}
 	n, err := p.subagents.Count(ctx, mine)
-	running := p.stop(m, n)
+	running := p.activities.Interrupt(m, n, func(id chat.SessionID, a *activity.Activity) bool {
+		return id == m.Session() || a.At == m.At && strings.HasPrefix(string(id), runPrefix)
+	})
 	switch err = errors.Join(err, p.subagents.CancelAll(ctx, mine)); {
 	case err != nil:
 		p.commandFailed("stop all subagents", m.Session(), err)
@@ -53,11 +56,11 @@ func stopTurns(ctx context.Context, p *Pool, m chat.Message) string {
 }
 
 // stoppedWith ends the answer that was stopped together with n subagents.
-func (p *Pool) stoppedWith(n int) string {
+func stoppedWith(say *texts.Agent, n int) string {
 	if n == 0 {
-		return p.texts.Turn.Stopped
+		return say.Turn.Stopped
 	}
-	return p.texts.Turn.StoppedWith.With(p.texts.Subagents.Some.Of(n))
+	return say.Turn.StoppedWith.With(say.Subagents.Some.Of(n))
 }
 
 // actionTexts tells for each action of /agents what is said when it is done.
@@ -73,7 +76,7 @@ func manageSubagents(ctx context.Context, p *Pool, m chat.Message) string {
 	action = strings.ToLower(action)
 	which, words := chat.Word(args)
 	if action == "" {
-		return p.listSubagents(ctx, m)
+		return listSubagents(ctx, p, m)
 	}
 	done := actionTexts(p.texts.Subagents)[action]
 	if done == "" || which == "" || action == "tell" && words == "" {
@@ -93,15 +96,15 @@ func manageSubagents(ctx context.Context, p *Pool, m chat.Message) string {
 		return p.texts.Subagents.Several
 	}
 	for _, c := range chosen {
-		if err := p.control(ctx, m, c, action, words); err != nil {
+		if err := control(ctx, p, m, c, action, words); err != nil {
 			return p.commandFailed(action+" subagent "+c.ID, m.Session(), err)
 		}
 	}
-	return done.With(p.namesOf(chosen))
+	return done.With(namesOf(p, chosen))
 }
 
 // control does with c what m says.
-func (p *Pool) control(ctx context.Context, m chat.Message, c tools.Subagent, action, words string) error {
+func control(ctx context.Context, p *Pool, m chat.Message, c tools.Subagent, action, words string) error {
 	switch action {
 	case "stop":
 		who := cmp.Or(conversation.Inline(m.From.Name, 64), "a person")
@@ -121,7 +124,7 @@ func (p *Pool) control(ctx context.Context, m chat.Message, c tools.Subagent, ac
 func toldTo(id string) string { return "/" + id }
 
 // namesOf names subagents as people know them.
-func (p *Pool) namesOf(all []tools.Subagent) string {
+func namesOf(p *Pool, all []tools.Subagent) string {
 	say := p.texts.Subagents
 	var names []string
 	for _, c := range all {
@@ -138,17 +141,17 @@ func (p *Pool) namesOf(all []tools.Subagent) string {
 func label(c tools.Subagent) string { return cmp.Or(conversation.Inline(c.Label, 80), c.ID) }
 
 // listSubagents tells which subagents are at work, and which reports did not arrive.
-func (p *Pool) listSubagents(ctx context.Context, m chat.Message) string {
+func listSubagents(ctx context.Context, p *Pool, m chat.Message) string {
 	working, err := p.subagents.Working(ctx, subagents.VisibleTo(m))
 	all, bad := p.subagents.List(ctx, "")
 	if err = cmp.Or(err, bad); err != nil {
 		return p.commandFailed("look at the subagents", m.Session(), err)
 	}
-	return conversation.Join(p.listWorking(m, working), p.listUndelivered(m, all))
+	return conversation.Join(listWorking(p, m, working), listUndelivered(p, m, all))
 }
 
 // listUndelivered lists the subagents whose reports the network has refused (P26).
-func (p *Pool) listUndelivered(m chat.Message, all []tools.Subagent) string {
+func listUndelivered(p *Pool, m chat.Message, all []tools.Subagent) string {
 	say := p.texts.Subagents
 	visible := subagents.VisibleTo(m)
 	list := ""
@@ -158,7 +161,7 @@ func (p *Pool) listUndelivered(m chat.Message, all []tools.Subagent) string {
 		}
 		ago := p.texts.Span.Of(time.Since(c.Ended))
 		why := conversation.Inline(c.Undelivered, 200)
-		list += "\n" + say.Undelivered.With(c.ID, label(c), ago, why) + p.chatOf(m, c)
+		list += "\n" + say.Undelivered.With(c.ID, label(c), ago, why) + chatOf(p, m, c)
 	}
 	if list == "" {
 		return ""
@@ -167,7 +170,7 @@ func (p *Pool) listUndelivered(m chat.Message, all []tools.Subagent) string {
 }
 
 // chatOf tells for which chat c works, unless it is that of m.
-func (p *Pool) chatOf(m chat.Message, c tools.Subagent) string {
+func chatOf(p *Pool, m chat.Message, c tools.Subagent) string {
 	if c.At == m.At {
 		return ""
 	}
@@ -175,7 +178,7 @@ func (p *Pool) chatOf(m chat.Message, c tools.Subagent) string {
 }
 
 // listWorking lists the subagents at work.
-func (p *Pool) listWorking(m chat.Message, working []tools.Subagent) string {
+func listWorking(p *Pool, m chat.Message, working []tools.Subagent) string {
 	say := p.texts.Subagents
 	if len(working) == 0 {
 		return say.None
@@ -186,22 +189,17 @@ func (p *Pool) listWorking(m chat.Message, working []tools.Subagent) string {
 		if c.Agent != "" {
 			list += " (" + conversation.Inline(c.Agent, 80) + ")"
 		}
-		list += " – " + say.Began.With(p.activityOf(c), p.texts.Span.Of(time.Since(c.Began)))
+		list += " – " + say.Began.With(activityOf(p, c), p.texts.Span.Of(time.Since(c.Began)))
 		if rounds := p.subagents.Roster().Rounds(c.ID); rounds > 0 {
 			list += ", " + say.Steps.Of(rounds)
 		}
-		list += p.chatOf(m, c)
+		list += chatOf(p, m, c)
 	}
 	return list
 }
 
-// activityOf tells what c is at.
-func (p *Pool) activityOf(c tools.Subagent) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	activity := string(c.State)
-	if r := p.running[subagents.SessionOf(c.ID)]; r != nil {
-		activity = cmp.Or(activity, r.doing)
-	}
-	return cmp.Or(activity, p.texts.Doing.Turn)
+// activityOf tells what c is doing.
+func activityOf(p *Pool, c tools.Subagent) string {
+	a, _ := p.activities.Get(subagents.SessionOf(c.ID))
+	return cmp.Or(string(c.State), a.Doing, p.texts.Doing.Turn)
 }

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
+	"parley/agent/activity"
 	"parley/agent/budget"
-	"parley/agent/conversation"
 	"parley/agent/subagents"
 	"parley/chat"
 	"parley/llm"
@@ -26,7 +25,7 @@ func newSupervisor(p *Pool, bucket store.Bucket) *subagents.Supervisor {
 		Log:     p.log,
 		Admit:   p.admitSubagent,
 		Deliver: p.push,
-		Stop:    p.stopSubagent,
+		Stop:    p.activities.InterruptSubagent,
 		Forget:  p.forget,
 		Retry:   p.insist,
 	})
@@ -35,29 +34,13 @@ func newSupervisor(p *Pool, bucket store.Bucket) *subagents.Supervisor {
 // admitSubagent counts a subagent against the limits of whoever pays for its
 // parent's turn, of which it inherits the options.
 func (p *Pool) admitSubagent(ctx context.Context, c *tools.Subagent) error {
-	p.mu.Lock()
-	if r := p.running[c.Parent]; r != nil && !r.said.IsZero() {
-		c.Said, c.Options = r.said, r.options
+	if a, _ := p.activities.Get(c.Parent); !a.Said.IsZero() {
+		c.Said = a.Said
+		c.Options = a.Options
 	}
-	p.mu.Unlock()
 	m := subagents.TaskMessage(*c)
 	m.In = c.Parent
 	return p.budget.Spend(ctx, p.spender(m), "", budget.Amounts{budget.Subagents: 1})
-}
-
-// stopSubagent ends the turn under way in session. If that of its parent was
-// stopped by a person, what was said before then is not answered here either.
-func (p *Pool) stopSubagent(session, parent chat.SessionID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.running[session]
-	if r == nil {
-		return
-	}
-	if above := p.running[parent]; above != nil {
-		r.asked = above.asked
-	}
-	r.stop(errStopped)
 }
 
 // beginSubagentTurn applies the settings of a subagent if m is for one, and lifts
@@ -77,8 +60,8 @@ func (t *turn) beginSubagentTurn(m chat.Message) error {
 	}
 	c, changed := supervisor.Roster().Watch(id)
 	if changed == nil { // it was stopped a moment ago
-		t.run.stop(errStopped)
-		return errStopped
+		t.activity.Stop(activity.ErrStopped)
+		return activity.ErrStopped
 	}
 	if subagents.IsCurrent(c, maxAge) {
 		t.settings.MaxAge = 0
@@ -125,41 +108,6 @@ func (t *turn) waitWhilePaused(ctx context.Context) error {
 	return t.worker.hold(ctx, t.pool.turns)
 }
 
-// settleSubagents stops the subagents that the turn, which has ended, was
-// waiting for. If it was the turn of a subagent, its outcome is recorded.
-func (t *turn) settleSubagents(ctx context.Context) error {
-	session := t.session.ID
-	last := t.session.History.LastTurn()
-	supervisor := t.pool.subagents
-	supervisor.Roster().EndTurn(last.First.Key())
-	err := supervisor.CancelAll(ctx, func(c tools.Subagent) bool { return c.Parent == session && !c.Report })
-	id := subagents.IDOf(session)
-	if err != nil || id == "" {
-		return err
-	}
-	state := tools.SubagentFailed
-	switch last.Outcome {
-	case conversation.Answered:
-		state = tools.SubagentAnswered
-	case conversation.Stopped:
-		state = tools.SubagentStopped
-	}
-	return supervisor.Move(ctx, id, state, func(c *tools.Subagent) {
-		c.Result = chat.Clip(strings.ToValidUTF8(last.Text, "\uFFFD"), tools.MaxSubagentText, "")
-		c.Tainted = c.Tainted || last.Untrusted()
-		c.Sources = chat.JoinSources(c.Sources, last.Sources...)
-		c.Pure = state == tools.SubagentAnswered && t.onlyRead(last.Steps)
-	})
-}
-
-// onlyRead reports whether all steps are known to be of read-only tools.
-func (t *turn) onlyRead(steps []chat.Step) bool {
-	return t.kit != nil && !slices.ContainsFunc(steps, func(s chat.Step) bool {
-		known, _ := t.kit.Tool(s.Tool)
-		return !known.ReadOnly
-	})
-}
-
 // redirectLate takes care of jobs for a subagent that has ended or is unknown:
 // what a person said goes to its parent (C-033). It reports whether it did.
 func (w *worker) redirectLate(jobs []job) (bool, error) {
@@ -197,7 +145,7 @@ func (w *worker) redirect(ctx context.Context, c tools.Subagent, j job) error {
 	}
 	deliver := w.pool.Deliver
 	if strings.HasSuffix(m.ID, toldTo(c.ID)) {
-		m.Quote = &chat.Quote{From: "you", Text: fmt.Sprintf(wordsMeantFor, label(c))}
+		m.Quote = &chat.Quote{From: "you", Text: fmt.Sprintf(msgMeantFor, label(c))}
 		m.Tainted = m.Tainted || c.Tainted // the label may be untrusted content
 		m.Sources = chat.JoinSources(m.Sources, c.Sources...)
 		deliver = w.pool.push // to the parent, not to a subagent that listens in its place

@@ -2,19 +2,16 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"parley/agent/activity"
 	"parley/agent/subagents"
 	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
 )
-
-// errBusy ends the digest of a session: somebody speaks there.
-var errBusy = errors.New("somebody speaks")
 
 // newSummarizer returns what makes room in the session, for a turn that is prepared.
 func (t *turn) newSummarizer() *summary.Summarizer {
@@ -38,7 +35,11 @@ func (t *turn) announceSummary() (done func()) {
 	doing := t.pool.texts.Doing
 	t.doing(doing.Summing)
 	step := chat.Step{
-		Call: fmt.Sprint("sum ", t.session.Seq), Tool: "memory", Name: doing.Summing, State: chat.Running, Began: time.Now(),
+		Call:  fmt.Sprint("sum ", t.session.Seq),
+		Tool:  "memory",
+		Name:  doing.Summing,
+		State: chat.Running,
+		Began: time.Now(),
 	}
 	t.live.Step(step)
 	return func() {
@@ -65,11 +66,12 @@ func (p *Pool) Digest(ctx context.Context, job, run string, silence time.Duratio
 		Log:      p.log,
 		Model:    p.summaryModel,
 		Enter: func(ctx context.Context, id chat.SessionID, stop context.CancelCauseFunc) (leave func(), err error) {
-			r := &running{since: time.Now(), doing: p.texts.Doing.Archiving, stop: stop}
-			if err := p.enter(ctx, id, r, nil); err != nil {
+			a := activity.New(p.texts.Doing.Archiving)
+			a.Stop = stop
+			if err := p.activities.Enter(ctx, id, a, nil); err != nil {
 				return nil, err
 			}
-			return func() { p.leave(id) }, nil
+			return func() { p.activities.Leave(id) }, nil
 		},
 		Skip: func(id chat.SessionID) bool {
 			return subagents.IDOf(id) != "" || strings.HasPrefix(string(id), runPrefix)
@@ -84,10 +86,6 @@ func (p *Pool) Digest(ctx context.Context, job, run string, silence time.Duratio
 // summaryModel returns the model that sums up for Digest.
 func (p *Pool) summaryModel() summary.Model {
 	s := p.settings.Load()
-	name := s.Sum
-	if s.Models[name].Model == nil {
-		name = s.Model
-	}
-	m := s.Models[name]
+	name, m := s.model(s.Sum)
 	return summary.Model{Model: m.Model, Name: name, Window: m.Window - m.MaxTokens}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
 	"parley/chat"
@@ -15,7 +16,7 @@ import (
 // suspendCrashing takes j, over which the process died again and again, out of
 // the way of others. It is tried once more when the process has proved healthy (P8).
 func (w *worker) suspendCrashing(j job) error {
-	err := w.inSession(j, func(t *turn) error {
+	return w.inSession(j, func(t *turn) error {
 		if err := t.catchUp(w.hard); err != nil || len(t.jobs) == 0 {
 			return err
 		}
@@ -26,10 +27,6 @@ func (w *worker) suspendCrashing(j job) error {
 		}
 		return t.suspend(deadletter.Suspension{Since: time.Now()})
 	})
-	if err == nil {
-		w.pool.guard.ClearSuspect(j.Key())
-	}
-	return err
 }
 
 // suspend saves that the turn is suspended, and with it the messages it answers.
@@ -51,16 +48,12 @@ func (t *turn) suspend(why deadletter.Suspension) error {
 
 // giveUp makes j a dead letter and says so (P8).
 func (w *worker) giveUp(j job) error {
-	err := w.inSession(j, func(t *turn) error {
+	return w.inSession(j, func(t *turn) error {
 		if err := t.catchUp(w.hard); err != nil || len(t.jobs) == 0 { // it was answered
 			return err
 		}
 		return t.giveUp()
 	})
-	if err == nil {
-		w.pool.guard.ClearSuspect(j.Key())
-	}
-	return err
 }
 
 // giveUp makes the first of the jobs a dead letter, and says so.
@@ -85,22 +78,23 @@ func (w *worker) keepDeadLetter(j job) error {
 	})
 }
 
-// inSession calls do with a turn of j that does not answer it, while nothing else
-// is at work in the session.
+// inSession calls do with a turn of j, over which the process died, while nothing
+// else is under way in the session. Then j is not under suspicion any more.
 func (w *worker) inSession(j job, do func(*turn) error) error {
-	run := &running{since: time.Now(), doing: w.pool.texts.Doing.Suspending, stop: func(error) {}}
-	if err := w.pool.enter(w.hard, w.id, run, errBusy); err != nil {
+	a := activity.New(w.pool.texts.Doing.Suspending)
+	if err := w.pool.activities.Enter(w.hard, w.id, a, activity.ErrBusy); err != nil {
 		return err
 	}
-	defer w.pool.leave(w.id)
+	defer w.pool.activities.Leave(w.id)
 	s, err := w.openFor(j.Message)
 	if err != nil {
 		return err
 	}
-	if err := do(&turn{session: s, pool: w.pool, worker: w, jobs: []job{j}, run: run}); err != nil {
+	if err := do(&turn{session: s, pool: w.pool, worker: w, jobs: []job{j}, activity: a}); err != nil {
 		return err
 	}
 	w.pool.sessions.Cache(s)
+	w.pool.guard.ClearSuspect(j.Key())
 	return nil
 }
 
@@ -138,10 +132,10 @@ func (t *turn) waitForModel(err error) error {
 	m := t.openTurn().First()
 	r := m.Reply()
 	r.ID += "#later" // the answer will have the plain ID
-	r.Also = t.others(r.Quote)
+	r.Also = otherIDs(t.jobs, r.Quote)
 	r.Failed = true
 	if e, isModels := errors.AsType[*llm.Error](err); isModels {
-		r.Text = conversation.Join(t.openTurn().Notice(), t.away(e.Kind))
+		r.Text = conversation.Join(t.openTurn().Notice(), conversation.OutageText(t.pool.texts, e.Kind))
 	}
 	t.session.Keep(conversation.Record{Suspended: &conversation.Suspension{Key: m.Key(), Whole: true}})
 	if err := t.flush(t.worker.hard); err != nil {

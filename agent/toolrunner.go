@@ -140,7 +140,7 @@ func (r toolRunner) begin(ctx context.Context, group []tools.Call) error {
 		return err
 	}
 	if r.turn.session.State.Began.IsZero() { // it may be long until the turn ends
-		r.turn.remember(r.turn.worker.hard)
+		r.turn.completion(r.turn.jobs).noteState(r.turn.worker.hard)
 	}
 	return nil
 }

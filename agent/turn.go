@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/live"
 	"parley/agent/summary"
@@ -19,27 +20,28 @@ import (
 // and tools, the end. Everything it does is a record of the session's log, so
 // that after a crash the next turn of the session goes on where it was.
 type turn struct {
-	session   *conversation.Session
-	pool      *Pool
-	worker    *worker
+	session  *conversation.Session
+	pool     *Pool
+	worker   *worker
+	activity *activity.Activity
+	live     *live.View
+	jobs     []job                // that it answers
+	outcome  conversation.Outcome // "" until it has ended
+	part     string               // of the answer that is coming in
+
+	// What prepare sets.
 	settings  Settings
-	jobs      []job // to be done when the turn ends
-	run       *running
-	subagent  *tools.Subagent // whose turn it is; nil: it answers a person or a job
-	name      string          // of the model
+	name      string // of the model
 	model     Model
 	kit       *tools.Kit
-	tools     *conversation.ToolSet // what is kept of it, once a model was told
+	toolSet   *conversation.ToolSet // of kit, once a model was told
 	scope     tools.Scope
-	live      *live.View
 	summaries *summary.Summarizer // makes room for requests
-	part      string              // of the answer that is coming in
-
-	outcome conversation.Outcome // "" until it has ended
+	subagent  *tools.Subagent     // whose turn it is; nil: it answers a person or a job
 }
 
 // do answers the jobs. An error means that the turn did not end and is to be
-// taken up again; the person waits for its answer.
+// resumed: the person waits for its answer.
 func (t *turn) do(ctx context.Context) error {
 	if err := t.catchUp(t.worker.hard); err != nil || len(t.jobs) == 0 {
 		return err
@@ -52,20 +54,19 @@ func (t *turn) do(ctx context.Context) error {
 		if t.jobs[0].isLastTry() {
 			return t.giveUp()
 		}
-		return t.done(t.worker.hard) // the conversation it was said in is over
+		return t.completion(t.jobs).removeJobs(t.worker.hard) // the conversation it was said in is over
 	}
-	err := t.listen(ctx, t.jobs)
-	if err == nil && t.openTurn() == nil {
-		return t.dismiss(t.worker.hard)
+	if err := (intake{t}).take(ctx, t.jobs); err != nil {
+		return t.broken(ctx, err)
 	}
-	if err == nil {
-		t.show(ctx, t.openTurn().First())
-		err = t.prepare(ctx, t.openTurn().First())
+	if t.openTurn() == nil {
+		return intake{t}.endUnanswered(t.worker.hard)
 	}
-	if err == nil {
-		err = t.rounds(ctx)
+	intake{t}.openView(ctx, t.openTurn().First())
+	if err := t.prepare(ctx, t.openTurn().First()); err != nil {
+		return t.broken(ctx, err)
 	}
-	return t.broken(ctx, err)
+	return t.broken(ctx, t.rounds(ctx))
 }
 
 // catchUp finishes those of the jobs that the last turn answered, whose reply a
@@ -78,8 +79,7 @@ func (t *turn) catchUp(ctx context.Context) error {
 		n++
 	}
 	if n > 0 {
-		old := turn{session: t.session, pool: t.pool, worker: t.worker, jobs: t.jobs[:n]}
-		if err := old.finish(ctx); err != nil {
+		if err := t.completion(t.jobs[:n]).run(ctx); err != nil {
 			return err
 		}
 		t.jobs = t.jobs[n:]
@@ -90,10 +90,10 @@ func (t *turn) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// refuseDoubtful ends those of the jobs that may have been begun in a part of the
-// log that cannot be read. To begin them anew would be to repeat what was done for
-// them, so the person is asked to say it again. Of an answer that was given, the
-// ID keeps this one from being sent.
+// refuseDoubtful ends the jobs that may have been begun in a part of the log that
+// cannot be read. To begin them again might repeat what was done for them, so the
+// person is asked to say it again. If they were answered, the ID of that answer
+// keeps this one from being sent.
 func (t *turn) refuseDoubtful() error {
 	o := t.openTurn()
 	if !t.session.History.IsDoubtful() || o != nil && !o.IsDamaged() {
@@ -106,72 +106,39 @@ func (t *turn) refuseDoubtful() error {
 	if n == 0 {
 		return nil
 	}
-	t.pool.log.Error("what was done for a message cannot be read; it is not begun again", "session", t.session.ID, "message", t.jobs[0].Key())
+	t.pool.log.Error("what was done for a message cannot be read; it is not begun again",
+		"session", t.session.ID, "message", t.jobs[0].Key())
 	for _, j := range t.jobs[:n] {
 		if !t.session.History.Knows(j.Message) {
 			t.session.Keep(conversation.Record{Heard: &j.Message})
 		}
 	}
-	old := turn{session: t.session, pool: t.pool, worker: t.worker, jobs: t.jobs[:n], run: t.run}
+	old := turn{session: t.session, pool: t.pool, worker: t.worker, jobs: t.jobs[:n], activity: t.activity}
 	t.jobs = t.jobs[n:]
 	if t.openTurn() == nil { // only corrections that changed nothing
-		return old.done(t.worker.hard)
+		return old.completion(old.jobs).removeJobs(t.worker.hard)
 	}
 	return old.end(t.worker.hard, conversation.Failed, t.pool.texts.Turn.Unreadable)
-}
-
-// hear takes in what jobs say, unless it was heard before. It leaves no turn
-// open if nothing is to be answered.
-func (t *turn) hear(jobs []job) {
-	for _, j := range jobs {
-		switch m := j.Message; {
-		case t.session.History.Knows(m):
-		case j.command != "retry":
-			t.session.Keep(conversation.Record{Heard: &m})
-		case !t.session.History.IsEmpty() && !t.ofGoneJob():
-			if e := t.session.History.LastTurn().First.Options; e != nil { // done again as it was done, by who asks for it
-				m.Options = &chat.RunOptions{Model: e.Model, Tool: e.Tool, Args: e.Args, RetriedJob: cmp.Or(e.Job, e.RetriedJob)}
-			}
-			t.session.Keep(conversation.Record{Retried: &m})
-		}
-	}
-}
-
-// ofGoneJob reports whether the last turn was the run of a scheduled job that
-// has been removed since, or answered such a run anew: nobody wants that again.
-func (t *turn) ofGoneJob() bool {
-	e := t.session.History.LastTurn().First.Options
-	if e == nil || t.pool.config.HasJob == nil {
-		return false
-	}
-	id := cmp.Or(e.Job, e.RetriedJob)
-	return id != "" && !t.pool.config.HasJob(t.worker.hard, id)
-}
-
-// dismiss ends jobs that ask for no answer.
-func (t *turn) dismiss(ctx context.Context) error {
-	if j := t.jobs[0]; j.command == "retry" {
-		if t.ofGoneJob() {
-			return t.worker.reply(j, t.pool.texts.Commands.JobGone)
-		}
-		return t.worker.reply(j, t.pool.texts.Commands.NothingHere) // a command is the only one of its turn
-	}
-	return t.done(ctx)
 }
 
 // prepare readies what a turn that answers m needs: model and tools.
 func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.settings = *t.pool.settings.Load()
-	if t.name = t.session.State.Model; m.Options != nil && m.Options.Model != "" {
-		t.name = m.Options.Model
+	name := t.session.State.Model
+	if m.Options != nil && m.Options.Model != "" {
+		name = m.Options.Model
 	}
-	if t.settings.Models[t.name].Model == nil {
-		t.name = t.settings.Model
-	}
-	t.model = t.settings.Models[t.name]
+	t.name, t.model = t.settings.model(name)
 	t.scope = tools.Scope{
-		Session: t.session.ID, At: m.At, From: m.From, Group: m.Group, Message: m.ID, Origin: m.Origin,
-		Workspace: t.pool.config.Workspace, Model: t.name, Turn: m.Key(),
+		Session:   t.session.ID,
+		At:        m.At,
+		From:      m.From,
+		Group:     m.Group,
+		Message:   m.ID,
+		Origin:    m.Origin,
+		Workspace: t.pool.config.Workspace,
+		Model:     t.name,
+		Turn:      m.Key(),
 	}
 	if t.openTurn() != nil {
 		if err := t.limitRights(ctx, m); err != nil {
@@ -204,8 +171,8 @@ func (t *turn) limitRights(ctx context.Context, m chat.Message) error {
 	case err != nil:
 		return fmt.Errorf("ask for the role of %s: %w", m.From.ID, err)
 	case role == chat.Unknown:
-		t.run.stop(errStopped)
-		return errStopped
+		t.activity.Stop(activity.ErrStopped)
+		return activity.ErrStopped
 	case role != chat.Owner:
 		t.openTurn().LimitRole(role)
 	}
@@ -228,22 +195,25 @@ func (p *Pool) age(said time.Time) time.Duration {
 	return min(time.Since(said), p.began.Round(0).Add(sinceStart).Sub(said))
 }
 
-// rounds asks the model and uses tools until there are only words.
+// rounds asks the model and runs tools until an answer asks for none.
 func (t *turn) rounds(ctx context.Context) error {
-	if !slices.ContainsFunc(t.jobs, func(j job) bool { return t.settings.MaxAge == 0 || t.pool.age(j.Time) <= t.settings.MaxAge }) {
-		return t.end(t.worker.hard, conversation.TooOld, t.pool.texts.Turn.TooOld.Of(len(t.jobs), t.pool.texts.Span.Of(t.settings.MaxAge)))
+	maxAge := t.settings.MaxAge
+	isYoung := func(j job) bool { return maxAge == 0 || t.pool.age(j.Time) <= maxAge }
+	if !slices.ContainsFunc(t.jobs, isYoung) {
+		text := t.pool.texts.Turn.TooOld.Of(len(t.jobs), t.pool.texts.Span.Of(maxAge))
+		return t.end(t.worker.hard, conversation.TooOld, text)
 	}
 	if calls := toolCalls(t.openTurn().First()); calls != nil {
 		if err := t.spend(ctx); err != nil {
 			return t.limited(err)
 		}
-		return t.byTool(ctx, calls)
+		return t.answerByTool(ctx, calls)
 	}
 	if err := t.waitWhilePaused(ctx); err != nil {
 		return err
 	}
 	for {
-		if err := t.toolRunner().run(ctx); err != nil {
+		if err := (toolRunner{t}).run(ctx); err != nil {
 			return err
 		}
 		if why := t.openTurn().Fault(); why != "" && t.subagent != nil && t.subagent.Strict { // D-041
@@ -277,25 +247,26 @@ func (t *turn) rounds(ctx context.Context) error {
 	}
 }
 
-// join takes in what was said while the turn was busy, unless it answers what
-// came by itself: that is answered alone.
+// join takes in what was said while the turn was busy. A scheduled task and the
+// report of a subagent are answered alone.
 func (t *turn) join(ctx context.Context) error {
 	origin := t.openTurn().First().Origin
 	if err := t.waitWhilePaused(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
 		return err
 	}
 	jobs := t.worker.joining()
-	err := t.listen(ctx, jobs)
+	err := intake{t}.take(ctx, jobs)
 	t.jobs = append(t.jobs, jobs...)
 	return err
 }
 
-// continuations is how often a model whose answer was cut may go on.
-const continuations = 3
+// maxContinuations is how often a model whose answer was cut may go on.
+const maxContinuations = 3
 
-// say takes in an answer and says whether it was the last one of the turn.
+// say takes in an answer and reports whether it was the last one of the turn.
 func (t *turn) say(answer conversation.Record, last bool) (end bool) {
-	o, m := t.openTurn(), answer.Said
+	o := t.openTurn()
+	m := answer.Said
 	cut := m.Finish == llm.Length
 	if cut || last {
 		m.Calls = nil // the arguments of a cut call are not whole (P11)
@@ -315,17 +286,18 @@ func (t *turn) say(answer conversation.Record, last bool) (end bool) {
 	case len(m.Calls) > 0:
 		return false
 	case !last && o.EmptyAnswers() == 1 && m.Empty() && m.Finish != llm.Filtered && len(o.Told()) == 0:
-		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: wordsAnswerEmpty}})
+		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: msgAnswerEmpty}})
 		return false
 	case m.Empty():
-	case cut && !last && o.CutAnswers() <= continuations:
-		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: wordsGoOn}})
+	case cut && !last && o.CutAnswers() <= maxContinuations:
+		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: msgGoOn}})
 		return false
 	}
 	return true
 }
 
-// openTurn returns what is known of the turn so far, nil before anything was heard and once it has ended.
+// openTurn returns what is known of the turn so far, nil before anything was heard
+// and once it has ended.
 func (t *turn) openTurn() *conversation.OpenTurn { return t.session.History.OpenTurn() }
 
 // pause gives the turn's place to others while it waits, as for a person. A crash
@@ -336,17 +308,12 @@ func (t *turn) pause(doing string) {
 	t.worker.solo = false
 }
 
-// toolRunner returns what runs the calls of the turn.
-func (t *turn) toolRunner() toolRunner { return toolRunner{t} }
-
 // flush saves what was kept, and does not give up while ctx lasts.
 func (t *turn) flush(ctx context.Context) error {
 	return t.pool.insist(ctx, "save session", t.session.Save)
 }
 
-// doing tells /status what the turn is at.
+// doing notes for /status what the turn is doing.
 func (t *turn) doing(what string) {
-	t.pool.mu.Lock()
-	defer t.pool.mu.Unlock()
-	t.run.doing = what
+	t.pool.activities.SetDoing(t.activity, what)
 }

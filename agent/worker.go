@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
 	"parley/agent/live"
@@ -57,7 +58,7 @@ type worker struct {
 // is kept; at shutdown it stays in the inbox.
 func (w *worker) serve() {
 	for w.gather(); len(w.waiting) > 0; w.gather() {
-		if err := w.next(); err != nil && !w.patient(err) {
+		if err := w.next(); err != nil && !w.waitToRetry(err) {
 			for _, j := range w.waiting {
 				j.item.Later(0)
 			}
@@ -66,54 +67,57 @@ func (w *worker) serve() {
 	}
 }
 
-// patient waits before what failed with err is tried again. It returns false at
-// the end of the house.
-func (w *worker) patient(err error) bool {
+// waitToRetry waits before what failed with err is tried again. It returns false
+// when the gateway shuts down.
+func (w *worker) waitToRetry(err error) bool {
 	if w.soft.Err() == nil {
-		w.pool.log.Error("turn broken off, trying again later", "session", w.id, "err", err, "in", again)
+		w.pool.log.Error("turn broken off, trying again later", "session", w.id, "err", err, "in", retryDelay)
 	}
 	select {
 	case <-w.soft.Done():
 		return false
-	case <-time.After(again):
+	case <-time.After(retryDelay):
 		return true
 	}
 }
 
-// next takes care of the first of those that wait, and of what can be answered
-// with it: of nothing else, if the process may have crashed over it.
+// next answers the first of those that wait, and what can be answered with it; it
+// alone if the process may have crashed over it.
 func (w *worker) next() error {
 	jobs := w.batch()
-	if over, err := w.redirectLate(jobs); over || err != nil {
-		if err != nil {
-			w.waiting = append(jobs, w.waiting...)
-		}
+	over, err := w.redirectLate(jobs)
+	if err != nil {
+		w.waiting = append(jobs, w.waiting...)
 		return err
 	}
+	if over {
+		return nil
+	}
 	deaths, _ := w.pool.guard.Blame(jobs[0].Key())
-	if w.solo = deaths > 0 || jobs[0].isLastTry() || jobs[0].item.Again && w.pool.guard.IsCareful(); w.solo {
+	w.solo = deaths > 0 || jobs[0].isLastTry() || jobs[0].item.Again && w.pool.guard.IsCareful()
+	if w.solo {
 		w.waiting = append(jobs[1:], w.waiting...)
 		jobs = jobs[:1:1]
 	}
 	w.joined = nil
-	err := w.safely(jobs)
-	if err != nil {
-		broken := append(jobs, w.joined...)
-		for i := range broken {
-			broken[i].begun = true
-		}
-		w.waiting = append(broken, w.waiting...)
+	if err = w.safely(jobs); err == nil {
+		return nil
 	}
+	broken := append(jobs, w.joined...)
+	for i := range broken {
+		broken[i].begun = true
+	}
+	w.waiting = append(broken, w.waiting...)
 	return err
 }
 
 // hold waits for a place of s, which the worker has until it rests.
 func (w *worker) hold(ctx context.Context, s *semaphore.Weighted) error {
-	err := s.Acquire(ctx, 1)
-	if err == nil {
-		w.places = append(w.places, s)
+	if err := s.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	return err
+	w.places = append(w.places, s)
+	return nil
 }
 
 // rest gives the worker's places back, and ends the suspicion against it.
@@ -162,7 +166,7 @@ func (w *worker) take() (jobs []job) {
 		j := job{item: item}
 		if err := json.Unmarshal(item.Body, &j.Message); err != nil {
 			w.pool.log.Error("a message cannot be read and is now a dead letter", "id", item.ID, "err", err)
-			w.pool.insist(w.hard, "keep a dead letter", func(ctx context.Context) error { //nolint:errcheck // ctx ended: it comes back
+			_ = w.pool.insist(w.hard, "keep a dead letter", func(ctx context.Context) error { // else it comes again
 				if err := w.pool.letters.Put(ctx, item.ID, item.Body); err != nil {
 					return err
 				}
@@ -181,32 +185,36 @@ func (w *worker) take() (jobs []job) {
 }
 
 const (
-	again  = 5 * time.Second        // until what failed is tried again
-	fresh  = 10 * time.Second       // a message older than this has waited for us
-	settle = 500 * time.Millisecond // and is seldom the only one
+	retryDelay    = 5 * time.Second        // until a turn that broke off is tried again
+	recentMessage = 10 * time.Second       // an older message waited while nobody listened
+	gatherDelay   = 500 * time.Millisecond // until more messages of a burst or an album have come in
 )
 
-// gather adds what has come in to what waits. When that is likely not all, it
-// waits for the rest, so that all of it gets one answer: after messages that
-// waited while nobody listened, and after a file, since those of an album come
-// one by one; but nobody speaks in an album.
+// gather adds what has come in to what waits. When more is likely to follow, it
+// waits for that, so that all of it gets one answer: after messages that waited
+// while nobody listened, and after a file, since those of an album come one by one.
+// Voice messages do not come in albums.
 func (w *worker) gather() {
 	for {
 		more := w.take()
 		w.waiting = append(w.waiting, more...)
-		if len(more) == 0 || time.Since(w.waiting[0].Time) <= fresh && !slices.ContainsFunc(more[len(more)-1].Files, inAlbum) {
+		if len(more) == 0 {
+			return
+		}
+		isRecent := time.Since(w.waiting[0].Time) <= recentMessage
+		if isRecent && !slices.ContainsFunc(more[len(more)-1].Files, mayBeInAlbum) {
 			return
 		}
 		select {
 		case <-w.soft.Done():
 			return
-		case <-time.After(settle):
+		case <-time.After(gatherDelay):
 		}
 	}
 }
 
-// inAlbum says whether f may be one of several: it is still at the network.
-func inAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
+// mayBeInAlbum reports whether f may be one of several: it is still at the network.
+func mayBeInAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
 
 // handle answers jobs, one command or messages.
 func (w *worker) handle(jobs []job) error {
@@ -256,11 +264,11 @@ func (w *worker) begin(jobs []job) (err error) {
 
 // runCommand answers j, which is a command, by do. Nothing is forgotten meanwhile.
 func (w *worker) runCommand(j job, do func(context.Context, *worker, chat.Message) string) error {
-	run := &running{since: time.Now(), doing: w.pool.texts.Doing.Command.With(j.command), stop: func(error) {}}
-	if err := w.pool.enter(w.hard, w.id, run, errBusy); err != nil {
+	a := activity.New(w.pool.texts.Doing.Command.With(j.command))
+	if err := w.pool.activities.Enter(w.hard, w.id, a, activity.ErrBusy); err != nil {
 		return err
 	}
-	defer w.pool.leave(w.id)
+	defer w.pool.activities.Leave(w.id)
 	return w.reply(j, do(w.hard, w, j.Message))
 }
 
@@ -269,20 +277,26 @@ func (w *worker) renew(j job) error {
 	err := w.pool.insist(w.hard, "begin a new conversation", func(ctx context.Context) error {
 		return w.pool.sessions.Update(ctx, w.id, (*conversation.State).BeginConversation)
 	})
-	if err == nil {
-		w.pool.conversationEnded(w.id)
-		err = w.reply(j, w.pool.texts.Commands.New)
+	if err != nil {
+		return err
 	}
-	return err
+	w.pool.conversationEnded(w.id)
+	return w.reply(j, w.pool.texts.Commands.New)
 }
 
 // reply answers a command and ends it.
 func (w *worker) reply(j job, text string) error {
-	err := w.pool.insist(w.hard, "reply", func(ctx context.Context) error { return w.pool.answer(ctx, j.Message, text) })
-	if err == nil {
-		err = w.dequeue(w.hard, j)
+	if err := w.sendReply(j, text); err != nil {
+		return err
 	}
-	return err
+	return w.dequeue(w.hard, j)
+}
+
+// sendReply sends text, unless it is empty, as the reply to j.
+func (w *worker) sendReply(j job, text string) error {
+	return w.pool.insist(w.hard, "reply", func(ctx context.Context) error {
+		return w.pool.answer(ctx, j.Message, text)
+	})
 }
 
 // dequeue removes j from the inbox.
@@ -295,16 +309,21 @@ func (w *worker) dequeue(ctx context.Context, j job) error {
 	})
 }
 
-// turn answers jobs in one turn. A panic on the way is a failed turn, not the
-// end of the house.
+// turn answers jobs in one turn. A panic on the way ends the turn, not the process.
 func (w *worker) turn(jobs []job) (err error) {
 	ctx, stop := context.WithCancelCause(w.hard)
 	defer stop(nil)
-	t := turn{pool: w.pool, worker: w, jobs: jobs, run: &running{since: time.Now(), said: jobs[0].Time, at: jobs[0].At, options: inheritedOptions(jobs[0].Message), stop: stop}, live: live.NewView(w.pool.texts.Steps)}
-	if err := w.pool.enter(w.hard, w.id, t.run, errBusy); err != nil {
+	first := jobs[0].Message
+	t := turn{
+		pool: w.pool, worker: w, jobs: jobs, live: live.NewView(w.pool.texts.Steps),
+		activity: &activity.Activity{
+			Since: time.Now(), Stop: stop, Said: first.Time, At: first.At, Options: inheritedOptions(first),
+		},
+	}
+	if err := w.pool.activities.Enter(w.hard, w.id, t.activity, activity.ErrBusy); err != nil {
 		return err
 	}
-	defer w.pool.leave(w.id)
+	defer w.pool.activities.Leave(w.id)
 	if over, err := w.redirectLate(jobs); over || err != nil { // it was forgotten while it waited for a place
 		return err
 	}
@@ -313,47 +332,20 @@ func (w *worker) turn(jobs []job) (err error) {
 		ctx, ended = w.pool.config.Begun(ctx, w.id, jobs[0].Message)
 	}
 	defer func() { ended(string(t.outcome)) }()
-	if w.pool.guarded("a turn of "+string(w.id), func() {
-		if t.session, err = w.openFor(jobs[0].Message); err == nil {
-			err = t.do(ctx)
+	panicked := w.pool.guarded("a turn of "+string(w.id), func() {
+		t.session, err = w.openFor(first)
+		if err != nil {
+			return
 		}
-	}) {
+		err = t.do(ctx)
+	})
+	if panicked {
 		t.outcome = conversation.Failed
-		return w.apologise(t.jobs)
+		return w.endPanicked(t.jobs)
 	}
-	if err == nil {
-		w.pool.sessions.Cache(t.session)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// enter makes r what is at work in the session id, once nothing else is. With
-// why, what is there is ended for that reason.
-func (p *Pool) enter(ctx context.Context, id chat.SessionID, r *running, why error) error {
-	r.left = make(chan struct{})
-	for {
-		p.mu.Lock()
-		other := p.running[id]
-		if other == nil {
-			p.running[id] = r
-		} else if why != nil {
-			other.stop(why)
-		}
-		p.mu.Unlock()
-		if other == nil {
-			return nil
-		}
-		select {
-		case <-other.left:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (p *Pool) leave(id chat.SessionID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.running[id].left)
-	delete(p.running, id)
+	w.pool.sessions.Cache(t.session)
+	return nil
 }

@@ -74,6 +74,3 @@ func (ss *Sessions) Open(ctx context.Context, id chat.SessionID) (*Session, erro
 
 // Cache keeps s, which nobody uses any more, in memory.
 func (ss *Sessions) Cache(s *Session) { ss.idle.put(s) }
-
-// Evict removes the session id from memory.
-func (ss *Sessions) Evict(id chat.SessionID) { ss.idle.take(id) }

@@ -73,10 +73,68 @@ func (ss *Sessions) Update(ctx context.Context, id chat.SessionID, change func(*
 	return nil
 }
 
-// DeleteState forgets the state of the session id. It comes after RemoveLog of
-// all its conversations, because it tells which there are.
-func (ss *Sessions) DeleteState(ctx context.Context, id chat.SessionID) error {
-	return ss.states.Delete(ctx, string(id))
+const (
+	stateInterval = 10 * time.Minute // how often NoteTurn notes the time of the last turn
+	stateRecords  = 256              // how many records may be skipped before NoteTurn notes that they may
+)
+
+// NoteTurn notes that a turn ended in s, which began at began if it was the first.
+// It saves, now and then, what is to be known of the session without reading its
+// log, and from where the log is worth reading.
+func (ss *Sessions) NoteTurn(ctx context.Context, s *Session, began time.Time) error {
+	known := s.State
+	now := time.Now()
+	title := cmp.Or(known.Title, s.History.Title())
+	from := known.From
+	if first := s.History.FirstNeeded(); first >= from+stateRecords {
+		from = first
+	}
+	isRecent := !known.Began.IsZero() && now.Sub(known.Last).Abs() < stateInterval
+	if from == known.From && title == known.Title && isRecent {
+		return nil
+	}
+	return ss.Update(ctx, s.ID, func(st *State) {
+		st.From = from
+		st.Title = title
+		st.Last = now
+		if st.Began.IsZero() {
+			st.Began = began
+		}
+	})
+}
+
+// maxRuns is how many conversations are kept of a session whose tasks each begin one.
+const maxRuns = 20
+
+// BeginRun begins a new conversation in s for a task, and forgets the oldest one of
+// too many.
+func (ss *Sessions) BeginRun(ctx context.Context, s *Session) error {
+	last := s.State.Epoch - maxRuns + 1
+	if last >= 0 {
+		if err := ss.removeLog(ctx, s.ID, last); err != nil {
+			return err
+		}
+	}
+	return ss.Update(ctx, s.ID, func(st *State) {
+		st.BeginConversation()
+		st.First = max(last+1, st.First)
+	})
+}
+
+// Forget removes the session id, with all its conversations. Nobody may be at work
+// in it.
+func (ss *Sessions) Forget(ctx context.Context, id chat.SessionID) error {
+	st, _, err := ss.Lookup(ctx, id)
+	if err != nil {
+		return err
+	}
+	ss.idle.take(id)
+	for _, epoch := range st.Epochs() {
+		if err := ss.removeLog(ctx, id, epoch); err != nil {
+			return err
+		}
+	}
+	return ss.states.Delete(ctx, string(id)) // the last: it tells which logs there are
 }
 
 // logOf returns the log of a conversation of the session id.
@@ -88,9 +146,9 @@ func (ss *Sessions) logOf(id chat.SessionID, epoch int64) store.Log {
 	return ss.store.Log(store.LogSession(string(id), suffix))
 }
 
-// RemoveLog forgets what was said in a conversation of the session id. What is
+// removeLog forgets what was said in a conversation of the session id. What is
 // damaged cannot be removed, and stops nothing (P21).
-func (ss *Sessions) RemoveLog(ctx context.Context, id chat.SessionID, epoch int64) error {
+func (ss *Sessions) removeLog(ctx context.Context, id chat.SessionID, epoch int64) error {
 	err := ss.logOf(id, epoch).Trim(ctx, math.MaxUint64)
 	if errors.Is(err, store.ErrDamaged) {
 		ss.log.Error("a damaged part of a session cannot be removed", "session", id, "err", err)

@@ -2,7 +2,10 @@ package conversation
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -81,3 +84,33 @@ func FirstText(args string) (words string) {
 }
 
 var firstWords = regexp.MustCompile(`:\s*("(?:[^"\\]|\\.)*)`)
+
+// PlainResult returns the result of a tool as people read it: of an envelope of
+// JSON, what is in it.
+func PlainResult(text string) string {
+	var envelope struct {
+		Success *bool
+		Data    any
+	}
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &envelope) != nil || envelope.Success == nil {
+		return text
+	}
+	fields, ok := envelope.Data.(map[string]any)
+	if !ok {
+		return plainValue(envelope.Data)
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "- %s: %s\n", name, plainValue(fields[name]))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// plainValue returns v as people read it.
+func plainValue(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, _ := json.Marshal(v) // it was JSON
+	return string(b)
+}

@@ -87,15 +87,15 @@ func (l *Letters) Retry(ctx context.Context, key string) error {
 		return nil
 	}
 	m, _, err := l.readable.Get(ctx, key)
-	if err == nil {
-		m.Account += "+"
-		m.Time = time.Now()
-		err = l.deliver(ctx, m)
-	}
-	if err == nil {
-		err = l.bucket.Delete(ctx, key)
-	}
 	if err != nil {
+		return fmt.Errorf("try %s again: %w", key, err)
+	}
+	m.Account += "+"
+	m.Time = time.Now()
+	if err := l.deliver(ctx, m); err != nil {
+		return fmt.Errorf("try %s again: %w", key, err)
+	}
+	if err := l.bucket.Delete(ctx, key); err != nil {
 		return fmt.Errorf("try %s again: %w", key, err)
 	}
 	return nil

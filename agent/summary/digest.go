@@ -236,9 +236,10 @@ func (s *sessionDigest) archiveOwn(ctx context.Context, e memory.Entry, own stri
 	if !e.Raw {
 		e.Text, err = s.summarize(ctx, model, e.Who, own)
 	}
-	if err == nil && e.Text != "" {
-		_, err = s.digest.Archive.Append(ctx, e.Who, e)
+	if err != nil || e.Text == "" {
+		return err
 	}
+	_, err = s.digest.Archive.Append(ctx, e.Who, e)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package agent
+package conversation
 
 import (
 	"context"
@@ -40,14 +40,14 @@ func kindly(say texts.Model, e *llm.Error) string {
 	}[e.Kind]
 }
 
-// away tells that the answer comes once a model is back that is out of reach.
-func (t *turn) away(kind llm.Kind) string {
-	say := t.pool.texts.Model.Away
+// OutageText tells that the answer comes once a model is back that is out of reach.
+func OutageText(texts *texts.Agent, kind llm.Kind) string {
+	say := texts.Model.Away
 	why := map[llm.Kind]string{
 		llm.RateLimited: say.RateLimited, llm.Overloaded: say.Overloaded, llm.Cut: say.Cut,
 		llm.TimedOut: say.TimedOut, llm.Unreachable: say.Unreachable,
 	}[kind]
-	return t.pool.texts.Turn.Later.With(why)
+	return texts.Turn.Later.With(why)
 }
 
 func soon(say texts.Soon, d time.Duration) string {

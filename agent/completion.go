@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parley/agent/conversation"
+	"parley/agent/subagents"
+	"parley/chat"
+	"parley/store"
+	"parley/tools"
+)
+
+// A completion does what is left to do once the end of a turn is on disk. After a
+// crash it is done again: each part of it takes effect once.
+type completion struct {
+	pool    *Pool
+	worker  *worker
+	session *conversation.Session
+	jobs    []job      // that the turn has answered
+	kit     *tools.Kit // of the turn; nil: nobody knows what its tools did
+}
+
+// completion returns what is left to do for jobs, which the turn has answered.
+func (t *turn) completion(jobs []job) completion {
+	return completion{pool: t.pool, worker: t.worker, session: t.session, jobs: jobs, kit: t.kit}
+}
+
+// run sends the reply, tells everybody concerned how the turn ended, and removes
+// the jobs from the inbox.
+func (c completion) run(ctx context.Context) error {
+	if err := c.sendReply(ctx); err != nil {
+		return err
+	}
+	c.noteState(ctx)
+	if err := c.pool.insist(ctx, "settle subagents", c.settleSubagents); err != nil {
+		return err
+	}
+	if err := c.reportEnd(ctx); err != nil {
+		return err
+	}
+	if err := c.reportRunUsage(ctx); err != nil {
+		return err
+	}
+	return c.removeJobs(ctx)
+}
+
+// sendReply puts the reply into the outbox. That of a subagent goes to its parent.
+func (c completion) sendReply(ctx context.Context) error {
+	last := c.session.History.LastTurn()
+	if last.Reply == nil || subagents.IDOf(last.First.In) != "" {
+		return nil
+	}
+	return c.pool.insist(ctx, "send reply", func(ctx context.Context) error {
+		return c.pool.config.Send(ctx, *last.Reply)
+	})
+}
+
+// noteState notes, now and then, what is to be known of the session without
+// reading its log.
+func (c completion) noteState(ctx context.Context) {
+	if err := c.pool.sessions.NoteTurn(ctx, c.session, c.jobs[0].Time); err != nil {
+		c.pool.log.Warn("could not note the state of a session", "session", c.session.ID, "err", err)
+	}
+}
+
+// settleSubagents stops the subagents that the turn was waiting for. If it was the
+// turn of a subagent, its outcome is recorded.
+func (c completion) settleSubagents(ctx context.Context) error {
+	session := c.session.ID
+	last := c.session.History.LastTurn()
+	supervisor := c.pool.subagents
+	supervisor.Roster().EndTurn(last.First.Key())
+	err := supervisor.CancelAll(ctx, func(s tools.Subagent) bool { return s.Parent == session && !s.Report })
+	id := subagents.IDOf(session)
+	if err != nil || id == "" {
+		return err
+	}
+	state := tools.SubagentFailed
+	switch last.Outcome {
+	case conversation.Answered:
+		state = tools.SubagentAnswered
+	case conversation.Stopped:
+		state = tools.SubagentStopped
+	}
+	return supervisor.Move(ctx, id, state, func(s *tools.Subagent) {
+		s.Result = chat.Clip(strings.ToValidUTF8(last.Text, "\uFFFD"), tools.MaxSubagentText, "")
+		s.Tainted = s.Tainted || last.Untrusted()
+		s.Sources = chat.JoinSources(s.Sources, last.Sources...)
+		s.Pure = state == tools.SubagentAnswered && c.onlyRead(last.Steps)
+	})
+}
+
+// onlyRead reports whether all steps are known to be of read-only tools.
+func (c completion) onlyRead(steps []chat.Step) bool {
+	return c.kit != nil && !slices.ContainsFunc(steps, func(s chat.Step) bool {
+		known, _ := c.kit.Tool(s.Tool)
+		return !known.ReadOnly
+	})
+}
+
+// reportEnd tells how the scheduled task came out that the turn answered. Where
+// that is to be noted may be damaged, which is no reason to wait for ever (P21).
+func (c completion) reportEnd(ctx context.Context) error {
+	last := c.session.History.LastTurn()
+	m := last.First
+	if c.pool.config.Ended == nil || m.Options == nil || m.Origin != chat.FromSchedule || c.jobs[0].Key() != m.Key() {
+		return nil
+	}
+	e := End{
+		Message: m,
+		Outcome: string(last.Outcome),
+		Text:    last.Text,
+		Tainted: last.Untrusted(),
+		Sent:    last.Reply != nil && subagents.IDOf(m.In) == "",
+	}
+	if last.Outcome == conversation.Answered && last.Reply == nil && conversation.IsQuiet(m) {
+		e.Outcome = nothingSaid
+	}
+	e.Tokens, e.Cost = c.pool.budget.RunUsage(ctx, runOf(m))
+	return c.pool.insist(ctx, "note how "+m.Key()+" ended", func(ctx context.Context) error {
+		return ignore(c.pool.config.Ended(ctx, e), store.ErrDamaged)
+	})
+}
+
+// reportRunUsage tells what a run of a job has used by now, after a turn that a
+// subagent did for it or that a report of one brought about.
+func (c completion) reportRunUsage(ctx context.Context) error {
+	m := c.session.History.LastTurn().First
+	run := runOf(m)
+	if run == "" || m.Origin == chat.FromSchedule || c.pool.config.RunUsage == nil {
+		return nil
+	}
+	tokens, cost := c.pool.budget.RunUsage(ctx, run)
+	return c.pool.insist(ctx, "note what "+run+" has used", func(ctx context.Context) error {
+		return ignore(c.pool.config.RunUsage(ctx, run, tokens, cost), store.ErrDamaged)
+	})
+}
+
+// removeJobs removes the jobs from the inbox.
+func (c completion) removeJobs(ctx context.Context) error {
+	for _, j := range c.jobs {
+		if err := c.worker.dequeue(ctx, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}

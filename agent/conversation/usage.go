@@ -1,0 +1,72 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+)
+
+// A PastUsage is what one answer or summary took, as the log tells.
+type PastUsage struct {
+	Day     string // 2006-01-02
+	Person  chat.Person
+	Session chat.SessionID // "" if its conversation is over
+	Model   string
+	Turns   int // 1 for the first answer of a turn
+	Usage   llm.Usage
+}
+
+// PastUsage reads from the logs of the session id what answers took. A turn is
+// that of the person it answers.
+func (ss *Sessions) PastUsage(ctx context.Context, id chat.SessionID) iter.Seq2[PastUsage, error] {
+	return func(yield func(PastUsage, error) bool) {
+		st, _, err := ss.Lookup(ctx, id)
+		if err != nil {
+			yield(PastUsage{}, err)
+			return
+		}
+		for _, epoch := range st.Epochs() {
+			var turn PastUsage
+			for r, err := range ss.Records(ctx, id, epoch, 0) {
+				if err != nil {
+					yield(turn, err)
+					return
+				}
+				if !turn.apply(r.Record, ss.zone) {
+					continue
+				}
+				if epoch == st.Epoch {
+					turn.Session = id
+				}
+				if !yield(turn, nil) {
+					return
+				}
+				turn.Model = ""
+				turn.Turns = 0
+			}
+		}
+	}
+}
+
+// apply notes what r tells of the turn under way, and reports whether that is usage.
+func (u *PastUsage) apply(r Record, zone *time.Location) bool {
+	switch m := cmp.Or(r.Heard, r.Retried); {
+	case m != nil && u.Person == "":
+		u.Day = m.Time.In(zone).Format(time.DateOnly)
+		u.Person = chat.Whose(m.At, m.From, m.Group)
+		u.Turns = 1
+	case r.IsAnswer():
+		u.Model = r.Said.Model
+		u.Usage = r.Said.Usage
+	case r.Summed != nil:
+		u.Model = r.Summed.Model
+		u.Usage = r.Summed.Usage
+	case r.Ended != nil:
+		*u = PastUsage{}
+	}
+	return u.Model != ""
+}

@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"parley/agent/conversation"
+	"parley/chat"
+)
+
+// An intake records what the messages of a turn say, with their files.
+type intake struct{ turn *turn }
+
+// take records what jobs say, with their files in the workspace. While shutting
+// down it records nothing: the files are fetched after the next start.
+func (in intake) take(ctx context.Context, jobs []job) error {
+	t := in.turn
+	remote := in.withRemoteFiles(jobs)
+	if len(remote) == 0 {
+		in.hear(jobs)
+		return nil
+	}
+	t.doing(t.pool.texts.Doing.Fetching)
+	if o := t.openTurn(); o != nil {
+		in.openView(ctx, o.First())
+	} else if remote[0] == &jobs[0].Message { // it is what the reply will answer
+		in.openView(ctx, *remote[0])
+	}
+	in.fetch(ctx, remote)
+	if err := t.worker.hard.Err(); err != nil {
+		return err
+	}
+	in.hear(jobs)
+	if err := t.flush(t.worker.hard); err != nil { // the files are not to be fetched again
+		return err
+	}
+	return ctx.Err()
+}
+
+// openView opens the live view of the reply to m, unless it is open.
+func (in intake) openView(ctx context.Context, m chat.Message) {
+	t := in.turn
+	open := t.pool.config.Live
+	if open != nil && !t.live.IsOpen() && m.In == "" && !conversation.IsQuiet(m) {
+		t.live.Open(open(ctx, m.Reply()), t.session.State.Quiet)
+	}
+}
+
+// withRemoteFiles returns the messages of jobs that have files at the network.
+func (in intake) withRemoteFiles(jobs []job) (ms []*chat.Message) {
+	if in.turn.pool.config.Fetch == nil {
+		return nil
+	}
+	for i := range jobs {
+		m := &jobs[i].Message
+		if !in.turn.session.History.Knows(*m) && slices.ContainsFunc(m.Files, isRemote) {
+			ms = append(ms, m)
+		}
+	}
+	return ms
+}
+
+// isRemote reports whether f is still at the network, or is a voice message that
+// was not transcribed.
+func isRemote(f chat.File) bool { return f.Path == "" && f.Ref != "" || f.Voice }
+
+// fetch brings the files of ms into the workspace, side by side. When ctx ends,
+// and after a panic, they stay where they are.
+func (in intake) fetch(ctx context.Context, ms []*chat.Message) {
+	pool := in.turn.pool
+	var g errgroup.Group
+	g.SetLimit(4)
+	for _, m := range ms {
+		g.Go(func() error {
+			pool.guarded("fetch files", func() { *m = pool.config.Fetch(ctx, *m) })
+			return nil
+		})
+	}
+	_ = g.Wait() // none of them returns an error
+}
+
+// hear records what jobs say, unless it is recorded already. It leaves no turn
+// open if nothing is to be answered.
+func (in intake) hear(jobs []job) {
+	session := in.turn.session
+	for _, j := range jobs {
+		m := j.Message
+		switch {
+		case session.History.Knows(m):
+		case j.command != "retry":
+			session.Keep(conversation.Record{Heard: &m})
+		case !session.History.IsEmpty() && !in.isOfRemovedJob():
+			if o := session.History.LastTurn().First.Options; o != nil { // it is done again as it was done before
+				m.Options = &chat.RunOptions{
+					Model: o.Model, Tool: o.Tool, Args: o.Args, RetriedJob: cmp.Or(o.Job, o.RetriedJob),
+				}
+			}
+			session.Keep(conversation.Record{Retried: &m})
+		}
+	}
+}
+
+// isOfRemovedJob reports whether the last turn was the run of a scheduled job that
+// has been removed since, or answered such a run anew: nobody wants that again.
+func (in intake) isOfRemovedJob() bool {
+	o := in.turn.session.History.LastTurn().First.Options
+	hasJob := in.turn.pool.config.HasJob
+	if o == nil || hasJob == nil {
+		return false
+	}
+	id := cmp.Or(o.Job, o.RetriedJob)
+	return id != "" && !hasJob(in.turn.worker.hard, id)
+}
+
+// endUnanswered ends the jobs of the turn, which ask for no answer.
+func (in intake) endUnanswered(ctx context.Context) error {
+	t := in.turn
+	j := t.jobs[0]
+	if j.command != "retry" {
+		return t.completion(t.jobs).removeJobs(ctx)
+	}
+	if in.isOfRemovedJob() {
+		return t.worker.reply(j, t.pool.texts.Commands.JobGone)
+	}
+	return t.worker.reply(j, t.pool.texts.Commands.NothingHere) // a command is the only job of its turn
+}
