@@ -85,7 +85,7 @@ const (
 	Filtered   Finish = "filtered"
 )
 
-// A ToolSpec is what the model is told about a tool.
+// A ToolSpec describes a tool to the model.
 type ToolSpec struct {
 	Name, Description string
 	Schema            json.RawMessage // JSON Schema of an object

@@ -56,7 +56,7 @@ func BucketChats(channel string) string { return channel + "/talks" }
 // BucketFiles names the files that people may download from such a channel.
 func BucketFiles(channel string) string { return channel + "/files" }
 
-// LogChat names what was said in one conversation of such a channel.
+// LogChat names the messages of one conversation of such a channel.
 func LogChat(channel, person, conversation string) string {
 	return channel + "/" + person + "/" + conversation
 }

@@ -97,7 +97,7 @@ type requestBody struct {
 
 // call makes a request and decodes its answer into out, unless out is nil. in is
 // nil, a *requestBody, or a value to be sent as JSON. A rate limit that ends soon
-// is waited for; of others the error tells how long to wait.
+// is waited for; for others the error says how long to wait.
 func (a *botAPI) call(ctx context.Context, method, path string, in, out any) error {
 	err := a.attempt(ctx, method, path, in, out)
 	e, _ := errors.AsType[*apiError](err)

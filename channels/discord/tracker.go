@@ -14,7 +14,7 @@ const notReady = math.MaxInt64
 
 // A tracker knows which events have been handled, and keeps the position in the
 // store. A session is stored only after everything that was missed before it has
-// been read back: whoever resumes it need not look anywhere else.
+// been read back: after resuming it, nothing else needs to be read back.
 type tracker struct {
 	table  store.Table[position]
 	caught chan struct{} // gets a value when a new session can be stored

@@ -13,7 +13,7 @@ const maxRecent = 256 // messages that are remembered by counter
 // and one for each supergroup. A message that is sent later has a higher number of
 // the same counter.
 //
-// A moment counts the requests that have begun. It tells which messages got their
+// A moment counts the requests that have begun. It shows which messages got their
 // numbers only after a request.
 type numbers struct {
 	mu        sync.Mutex

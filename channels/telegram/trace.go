@@ -14,8 +14,8 @@ import (
 const maxProbes = 64 // numbers that are tried for one message
 
 // A tracer finds out whether a message was sent when the answer was lost.
-// Telegram cannot be asked what a chat shows, but how it refuses to remove buttons
-// that are not there tells whose message has a number.
+// Telegram cannot be asked what a chat shows. But a request to remove buttons that are
+// not there fails in a way that shows whose message has a number.
 type tracer struct {
 	api     *botAPI
 	pace    *pace

@@ -82,7 +82,8 @@ func (p *profile) without(e *llm.Error) *profile {
 	return &adapted
 }
 
-// refusalForm tells a parameter that is not accepted from one whose value is wrong.
+// refusalForm matches errors about a parameter that is not accepted, in contrast to one
+// whose value is wrong.
 var refusalForm = regexp.MustCompile(
 	`unsupported|not support|unknown|unrecognized|not permitted|not allowed|unexpected|deprecated`,
 )
