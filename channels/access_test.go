@@ -32,7 +32,7 @@ func say(t *testing.T, m *machine, msg chat.Message) {
 	}
 }
 
-func admit(t *testing.T, h *house) {
+func admit(t *testing.T, h *testHub) {
 	t.Helper()
 	a, err := admission.NewRules([]string{"net:1"}, map[string][]string{"net": {"2"}})
 	if err != nil {
@@ -86,7 +86,7 @@ func TestRS8OneDoor(t *testing.T) {
 
 var codeIn = regexp.MustCompile("/pair ([2-7A-Z]{8})`")
 
-// told returns the code that the stranger was told, or "".
+// told returns the code that the unknown sender was told, or "".
 func told(m *machine, id string) string {
 	for _, text := range m.fake.Shown(chat.Address{Channel: "net", Chat: id}) {
 		if got := codeIn.FindStringSubmatch(text); got != nil {
@@ -96,7 +96,7 @@ func told(m *machine, id string) string {
 	return ""
 }
 
-// R-S10: nothing a stranger says is kept or passed on; one answer an hour.
+// R-S10: nothing an unknown sender says is kept or passed on; one answer an hour.
 func TestRS10Stranger(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(0)
@@ -123,7 +123,7 @@ func TestRS10Stranger(t *testing.T) {
 			}
 		}
 		if strings.Contains(all, "secret") {
-			t.Error("a stranger's text is stored")
+			t.Error("an unknown sender's text is stored")
 		}
 		st, _ := h.Status(t.Context())
 		if st[0].Dropped != 51 {
@@ -188,7 +188,7 @@ func TestRS8Pairing(t *testing.T) {
 			t.Fatalf("code %q", code)
 		}
 
-		say(t, m, from("8", "/pair "+code)) // a stranger: nothing happens
+		say(t, m, from("8", "/pair "+code)) // an unknown sender: nothing happens
 		say(t, m, from("2", "/pair "+code))
 		if got := answer("2"); !strings.Contains(got, "Only my owner") {
 			t.Errorf("a user was told %q", got)
@@ -211,7 +211,7 @@ func TestRS8Pairing(t *testing.T) {
 			t.Errorf("still open: %+v, %v", open, err)
 		}
 		if got := answer("9"); got != "You can talk to me now." {
-			t.Errorf("the stranger was told %q", got)
+			t.Errorf("the unknown sender was told %q", got)
 		}
 		for range 2 {
 			if p, err := h.Access().Approve(t.Context(), told(m, "8")); err != nil || p.Sender != "8" {
@@ -280,7 +280,7 @@ func TestRS8StoreDown(t *testing.T) {
 	})
 }
 
-// A crash between the code and the answer leaves the stranger an answer, when
+// A crash between the code and the answer leaves the unknown sender an answer, when
 // the message comes again.
 func TestRS10CrashBeforeAnswer(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
@@ -323,7 +323,7 @@ func (brokenMenu) Run(ctx context.Context, deliver chat.Deliver) error {
 	return broken{}.Run(ctx, deliver)
 }
 
-// The menus hold the house's commands, however long it takes, and none that only
+// The menus have the commands, however long it takes, and none that only
 // owners may use: everybody sees them.
 func TestMenus(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {

@@ -32,13 +32,13 @@ type asking struct {
 	done chan struct{}
 }
 
-func ask(t *testing.T, h *house, r chat.Reply) *asking {
+func ask(t *testing.T, h *testHub, r chat.Reply) *asking {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	return askUntil(ctx, h, r)
 }
 
-func askUntil(ctx context.Context, h *house, r chat.Reply) *asking {
+func askUntil(ctx context.Context, h *testHub, r chat.Reply) *asking {
 	a := &asking{done: make(chan struct{})}
 	go func() {
 		a.Choice, a.err = h.Questions().Ask(ctx, r)
@@ -84,7 +84,7 @@ func TestRS8Press(t *testing.T) {
 		elsewhere := press("2", "q1", 0)
 		elsewhere.At.Chat = "2"
 		for name, msg := range map[string]chat.Message{
-			"a stranger":        press("9", "q1", 0),
+			"an unknown sender": press("9", "q1", 0),
 			"nobody":            press("", "q1", 0),
 			"below":             press("2", "q1", -1),
 			"above":             press("2", "q1", 2),
@@ -245,7 +245,7 @@ func TestRS8TypedBesideButtons(t *testing.T) {
 		{"1", "YES.", false, 0},
 		{"2", "no, *NEVER*", false, 1},
 		{"2", "yes", true, -1},
-		{"9", "yes", false, -1}, // a stranger
+		{"9", "yes", false, -1}, // an unknown sender
 		{"2", "y", false, -1},
 		{"2", "1", false, -1},
 		{"2", "!", false, -1},

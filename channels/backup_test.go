@@ -17,7 +17,7 @@ func TestP20Shelve(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		old := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
 		old.Add("net", m.fake.As(0))
-		send(t, &house{Hub: old}, reply("a", "one"), reply("b", "two"))
+		send(t, &testHub{Hub: old}, reply("a", "one"), reply("b", "two"))
 		for name, body := range map[string]string{"outbox/gone": "{", "inbox": "{}"} {
 			if err := m.disk().Queue(name).Push(t.Context(), "x", []byte(body)); err != nil {
 				t.Fatal(err)
@@ -85,7 +85,7 @@ func TestP9ShelveCrash(t *testing.T) {
 				}
 				old := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
 				old.Add("net", m.fake.As(0))
-				send(t, &house{Hub: old}, reply("a", "one"), reply("b", "two"))
+				send(t, &testHub{Hub: old}, reply("a", "one"), reply("b", "two"))
 				m.crash, m.late = m.ops+crash, late
 				died := shelve() != nil
 				m.reboot(t.Context())

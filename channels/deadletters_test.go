@@ -19,7 +19,7 @@ import (
 )
 
 // park leaves replies with those texts parked in the room.
-func park(t *testing.T, m *machine, h *house, texts ...string) []chat.DeadLetter {
+func park(t *testing.T, m *machine, h *testHub, texts ...string) []chat.DeadLetter {
 	t.Helper()
 	m.on(func(op channeltest.Op) error {
 		if op.Reply.To == room {

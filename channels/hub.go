@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -303,53 +301,6 @@ func (h *Hub) pruneDaily(ctx context.Context) {
 	}
 }
 
-// TellOwners sends text once, in private, to every owner whom a channel can
-// address. Another text needs another id.
-func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
-	var errs []error
-	for _, owner := range h.access.Rules().Owners() {
-		if to, ok := h.privateChat(owner); ok {
-			errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
-		}
-	}
-	if errs == nil {
-		h.cfg.Log.Warn("no owner can be told", "text", text)
-	}
-	return errors.Join(errs...)
-}
-
-// OwnerChat returns the private chat with the first owner whom a channel can
-// address; ok is false if there is none. Owners with an ID come first: they carry
-// their network with them, unlike the terminal and the web page.
-func (h *Hub) OwnerChat() (at chat.Address, ok bool) {
-	owners := h.access.Rules().Owners()
-	slices.SortStableFunc(owners, func(a, b string) int {
-		return min(1, strings.Count(b, ":")) - min(1, strings.Count(a, ":"))
-	})
-	for _, owner := range owners {
-		if at, ok = h.privateChat(owner); ok {
-			break
-		}
-	}
-	return at, ok
-}
-
-// privateChat returns the chat in which owner can be addressed; ok is false if
-// their channel starts no conversations.
-func (h *Hub) privateChat(owner string) (at chat.Address, ok bool) {
-	channel := owner
-	person := ""
-	if i := strings.LastIndex(owner, ":"); i >= 0 {
-		channel = owner[:i]
-		person = owner[i+1:]
-	}
-	if d, ok := h.Channel(channel).(DirectMessenger); ok {
-		at = d.Direct(person)
-	}
-	at.Channel = channel
-	return at, at.Chat != ""
-}
-
 // removeButtons shows the outcome of q in place of its buttons, if the channel has
 // any. It is tried once, in the background.
 func (h *Hub) removeButtons(q question) {
@@ -364,33 +315,4 @@ func (h *Hub) removeButtons(q question) {
 		}
 		return s.channel.(Asker).Edit(ctx, q.receipt, r)
 	})
-}
-
-// A Status is the state of one channel.
-type Status struct {
-	Channel string
-	Err     error         // why it receives nothing; nil if it does
-	Pending int           // replies in its outbox
-	Oldest  time.Duration // age of the oldest of them; 0 while Work does not run
-	Dropped int64         // messages of unknown senders since the start (R-S10)
-}
-
-// Status returns the Status of every channel, by name.
-func (h *Hub) Status(ctx context.Context) ([]Status, error) {
-	var all []Status
-	for _, name := range slices.Sorted(maps.Keys(h.channels)) {
-		s := h.channels[name]
-		pending, err := s.outbox.queue.Len(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("outbox of %s: %w", name, err)
-		}
-		all = append(all, Status{
-			Channel: name,
-			Err:     s.receiver.health(),
-			Pending: pending,
-			Oldest:  s.outbox.traffic.oldest(),
-			Dropped: s.receiver.dropped.Load(),
-		})
-	}
-	return all, nil
 }

@@ -17,7 +17,7 @@ import (
 	"parley/store"
 )
 
-func send(t *testing.T, h *house, rs ...chat.Reply) {
+func send(t *testing.T, h *testHub, rs ...chat.Reply) {
 	t.Helper()
 	for _, r := range rs {
 		if err := h.Send(t.Context(), r); err != nil {
@@ -191,7 +191,7 @@ func crashAt(t *testing.T, m *machine, powers channeltest.Power, crash int, late
 
 // talk is what an agent does: a short reply, one streamed unless its turn had
 // ended before (P7), one long, another short.
-func talk(t *testing.T, m *machine, h *house, long string) bool {
+func talk(t *testing.T, m *machine, h *testHub, long string) bool {
 	ctx := t.Context()
 	if h.Send(ctx, reply("r1", "hello")) != nil {
 		return false
@@ -479,7 +479,7 @@ func TestStatus(t *testing.T) {
 		h := channels.NewHub(channels.Config{Store: m.disk(), Log: discard})
 		h.Add("b", m.fake.As(0))
 		h.Add("a", broken{m.fake.As(0)})
-		send(t, &house{Hub: h}, chat.Reply{ID: "1", To: chat.Address{Channel: "b", Chat: "1"}, Text: "hi"})
+		send(t, &testHub{Hub: h}, chat.Reply{ID: "1", To: chat.Address{Channel: "b", Chat: "1"}, Text: "hi"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := h.Receive(ctx, nil); err != nil {

@@ -20,7 +20,7 @@ func answer() chat.Reply {
 }
 
 // turn is a turn that shows something, says others meanwhile, and answers.
-func turn(t *testing.T, h *house, others ...chat.Reply) bool {
+func turn(t *testing.T, h *testHub, others ...chat.Reply) bool {
 	live := h.Live(t.Context(), reply("re", ""))
 	defer live.Close()
 	live.Show("some of it, partial")

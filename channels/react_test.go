@@ -61,7 +61,7 @@ func TestMarks(t *testing.T) {
 }
 
 // An answer quicker than a second, a command, a press, a message that was not
-// taken, a stranger's: no marks.
+// taken, an unknown sender's: no marks.
 func TestMarksOnlyWhereTheyHelp(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(channeltest.All)

@@ -31,7 +31,7 @@ func TestD087ButtonsSay(t *testing.T) {
 		send(t, h, offer())
 		time.Sleep(time.Second)
 		for name, msg := range map[string]chat.Message{
-			"a stranger": press("9", "o1", 0), "nobody": press("", "o1", 0), "above": press("2", "o1", 2), "another": press("2", "o2", 0),
+			"an unknown sender": press("9", "o1", 0), "nobody": press("", "o1", 0), "above": press("2", "o1", 2), "another": press("2", "o2", 0),
 		} {
 			if say(t, m, msg); len(h.texts()) > 0 {
 				t.Fatalf("%s pressed: %+v", name, h.heard)
@@ -79,7 +79,7 @@ func TestSayNumbered(t *testing.T) {
 	})
 }
 
-// A press that the house does not take is none; the first choice stands.
+// A press that the agent does not accept does not count; the first choice stands.
 func TestSayIsTakenOrComesAgain(t *testing.T) {
 	in(t, func(t *testing.T, m *machine) {
 		h := m.start(buttons)

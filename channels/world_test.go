@@ -26,7 +26,7 @@ var errDead = errors.New("the process is dead")
 type machine struct {
 	t    *testing.T
 	fake channeltest.Fake
-	cfg  channels.Config // beside what every house has
+	cfg  channels.Config // beside what every hub has
 
 	mu      sync.Mutex
 	hook    func(channeltest.Op) error // of the test
@@ -210,8 +210,8 @@ func (q queue) Pull(ctx context.Context) (store.Item, error) {
 	return item, err
 }
 
-// A house is a Hub at work on a machine, with the channel "net".
-type house struct {
+// A testHub is a Hub at work on a machine, with the channel "net".
+type testHub struct {
 	*channels.Hub
 	stopIntake, stopWork context.CancelFunc
 	wg                   sync.WaitGroup
@@ -219,10 +219,10 @@ type house struct {
 	heard                []chat.Message
 }
 
-func (m *machine) start(powers channeltest.Power) *house {
+func (m *machine) start(powers channeltest.Power) *testHub {
 	cfg := m.cfg
 	cfg.Store, cfg.Log, cfg.Commands = m.disk(), discard, []channels.Command{{Name: "new"}}
-	h := &house{Hub: channels.NewHub(cfg)}
+	h := &testHub{Hub: channels.NewHub(cfg)}
 	h.Add("net", m.fake.As(powers))
 	intake, stopIntake := context.WithCancel(m.t.Context())
 	work, stopWork := context.WithCancel(m.t.Context())
@@ -246,14 +246,14 @@ func (m *machine) start(powers channeltest.Power) *house {
 	return h
 }
 
-func (h *house) stop() {
+func (h *testHub) stop() {
 	h.stopIntake()
 	h.stopWork()
 	h.wg.Wait()
 }
 
-// drain stops the house once its outbox is empty or stuck.
-func (h *house) drain() {
+// drain stops the hub once its outbox is empty or stuck.
+func (h *testHub) drain() {
 	h.stopIntake()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -261,7 +261,7 @@ func (h *house) drain() {
 	h.stop()
 }
 
-func (h *house) texts() []string {
+func (h *testHub) texts() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []string

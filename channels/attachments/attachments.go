@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"mime"
 	"path"
 	"slices"
 	"strings"
@@ -316,34 +315,5 @@ func (in *Inbox) countStored(who chat.Person, size int64) error {
 	if !ok {
 		return &chat.Refusal{Text: in.cfg.Texts.Files.TooMany.With((most + 999_999) / 1_000_000)}
 	}
-	return nil
-}
-
-// inboxPath returns where in the workspace to keep f, which who sent at that time.
-// The sum tells it from other files of the same name.
-func inboxPath(f chat.File, who chat.Person, sent time.Time, sum [sha256.Size]byte) string {
-	name := safetext.FileName(f.Name)
-	if name == "" {
-		name, _, _ = strings.Cut(cmp.Or(f.Type, "file"), "/")
-		name = safetext.FileName(name)
-	}
-	if path.Ext(name) == "" {
-		name += extension(f.Type)
-	}
-	return fmt.Sprintf("%s/%s/%x-%s", who.InboxFolder(), sent.UTC().Format(time.DateOnly), sum[:5], name)
-}
-
-// detectType sets the Type of f, which is in the workspace, from its contents.
-func (in *Inbox) detectType(f *chat.File) error {
-	file, err := in.cfg.Files.OpenNamed(f.Path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	head, err := io.ReadAll(io.LimitReader(file, sniffedBytes))
-	if err != nil {
-		return fmt.Errorf("read %s: %w", f.Path, err)
-	}
-	f.Type = typeOf(cmp.Or(f.Type, mime.TypeByExtension(path.Ext(f.Name))), head)
 	return nil
 }

@@ -22,7 +22,7 @@ type Rig struct {
 	Channel channels.Channel
 	At      chat.Address      // a private chat with somebody
 	Say     func(text string) // has them say text there; it may return before text is received
-	Shown   func() []string   // what they see of us there, a message each, oldest first; nil when the network cannot tell
+	Shown   func() []string   // the texts they see of us there, oldest first; nil if the network cannot tell
 	Keeps   bool              // the network sends again what was not acknowledged (P1)
 
 	// Upload has them send a file there; nil skips what needs it.
@@ -271,7 +271,8 @@ func edits(t *testing.T, r Rig) {
 		}
 	}
 	r.shows(t, "second thoughts")
-	if r.Shown != nil && slices.ContainsFunc(r.Shown(), func(s string) bool { return strings.Contains(s, "first words") }) {
+	isOld := func(s string) bool { return strings.Contains(s, "first words") }
+	if r.Shown != nil && slices.ContainsFunc(r.Shown(), isOld) {
 		t.Errorf("the old text is still shown: %q", r.Shown())
 	}
 	if e.EditEvery(r.At) <= 0 {
@@ -290,7 +291,8 @@ func deletes(t *testing.T, r Rig) {
 			t.Fatal(err)
 		}
 	}
-	if r.Shown != nil && slices.ContainsFunc(r.Shown(), func(s string) bool { return strings.Contains(s, "never mind") }) {
+	isDeleted := func(s string) bool { return strings.Contains(s, "never mind") }
+	if r.Shown != nil && slices.ContainsFunc(r.Shown(), isDeleted) {
 		t.Errorf("it is still shown: %q", r.Shown())
 	}
 }

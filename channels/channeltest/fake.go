@@ -1,4 +1,5 @@
-// Package channeltest has a chat network in memory, and the test that every channel passes.
+// Package channeltest provides a chat network in memory, and the conformance test of
+// channels.
 package channeltest
 
 import (
@@ -18,32 +19,32 @@ import (
 	"parley/chat"
 )
 
-// A Fake is a chat network in memory. Its fields are set before use. As makes
-// it a channel with some of the optional powers.
+// A Fake is a chat network in memory. Its fields are set before use. As makes it a
+// channel with some of the optional interfaces.
 type Fake struct {
 	Limit int           // runes in one message
 	Every time.Duration // least time between edits
 
-	Files   map[string][]byte // by Ref; others are gone
-	Choices int               // most buttons of a question; 0 for 8
+	Files   map[string][]byte // by Ref; others do not exist
+	Choices int               // maximum number of buttons of a question; 0: 8
 
-	// Hook, if any, is called before each operation, by many goroutines. The
-	// operation fails with its error: ErrLost after it took effect, others before.
+	// Hook, if not nil, is called before each operation, concurrently. The operation
+	// fails with its error: with ErrLost after it took effect, with others before.
 	Hook func(Op) error
 
 	mu    sync.Mutex
 	chats map[chat.Address][]message
-	marks map[string]channels.Mark // message ID -> what it is marked with
+	marks map[string]channels.Mark // by message ID
 	ops   []Op
 	last  int
 	heard chan said
 	once  sync.Once
 }
 
-// ErrLost is what a Hook returns to lose the answer of the network but not the request.
+// ErrLost is returned by a Hook to lose the response of the network but not the request.
 var ErrLost = errors.New("connection lost")
 
-// An Op is something that was asked of the network.
+// An Op is a request to the network.
 type Op struct {
 	Kind    Kind
 	Receipt channels.Receipt // for Edit and Delete
@@ -82,8 +83,8 @@ type said struct {
 	done chan error
 }
 
-// Say has m said to the channel, which must be running, and returns what
-// deliver returned for it: the network considers m received if that is nil.
+// Say passes m to the channel, which must be running, and returns what deliver returned:
+// the network considers m received if that is nil.
 func (f *Fake) Say(ctx context.Context, m chat.Message) error {
 	s := said{m, make(chan error, 1)}
 	select {
@@ -99,7 +100,7 @@ func (f *Fake) intake() chan said {
 	return f.heard
 }
 
-// Shown returns what the messages at that address say, oldest first.
+// Shown returns the texts of the messages at that address, oldest first.
 func (f *Fake) Shown(at chat.Address) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,17 +111,18 @@ func (f *Fake) Shown(at chat.Address) []string {
 	return texts
 }
 
-// Mark returns what the message with that ID is marked with.
+// Mark returns the mark of the message with that ID.
 func (f *Fake) Mark(id string) channels.Mark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.marks[id]
 }
 
-// Press has from press a button of the question at that address, as the message
-// with that ID, and returns what deliver returned, or false if no message there
-// has that button.
-func (f *Fake) Press(ctx context.Context, at chat.Address, id, question string, choice int, from chat.Sender) (bool, error) {
+// Press presses a button of the question at that address for from, in a message with that
+// ID, and returns what deliver returned, or false if no message there has that button.
+func (f *Fake) Press(
+	ctx context.Context, at chat.Address, id, question string, choice int, from chat.Sender,
+) (bool, error) {
 	rc, ok := f.button(at, question, choice)
 	if !ok {
 		return false, nil
@@ -148,7 +150,7 @@ func (f *Fake) Forget(at chat.Address, i int) {
 	f.chats[at] = slices.Delete(f.chats[at], i, i+1)
 }
 
-// Ops returns what was asked so far, whether it took effect or not.
+// Ops returns the requests so far, whether they took effect or not.
 func (f *Fake) Ops(kinds ...Kind) []Op {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -195,7 +197,7 @@ func (f *Fake) find(at chat.Address, rc channels.Receipt) (*message, error) {
 	return nil, &channels.Error{Permanent: true, Err: errors.New("message not found")}
 }
 
-// A Power is an optional power of a channel.
+// A Power is an optional interface of a channel.
 type Power int
 
 // The powers. Splits and Edits go together, and Streams and Steps.
@@ -209,7 +211,7 @@ const (
 	All    // but the four before
 )
 
-// As returns f as a channel with those powers.
+// As returns f as a channel with those optional interfaces.
 func (f *Fake) As(powers Power) channels.Channel {
 	n := network{f, &memory{}}
 	switch powers {
@@ -271,13 +273,13 @@ func (f *Fake) As(powers Power) channels.Channel {
 // choices make an Editor a channels.Asker.
 type choices interface{ MaxChoices() int }
 
-// A network has all the powers.
+// A network implements all the optional interfaces.
 type network struct {
 	f   *Fake
 	own *memory
 }
 
-// A memory is what one process knows of the numbers of messages.
+// A memory holds what one process knows of the numbers of messages.
 type memory struct {
 	mu    sync.Mutex
 	last  int
@@ -306,7 +308,7 @@ func numberOf(rc channels.Receipt) (number int) {
 func (n network) Position(context.Context, chat.Reply) (channels.Position, error) {
 	n.own.mu.Lock()
 	defer n.own.mu.Unlock()
-	return channels.Position(n.own.last + 1), nil // known from the first on
+	return channels.Position(n.own.last + 1), nil // never 0, which means unknown
 }
 
 // Recall implements [channels.Tracer].
@@ -315,8 +317,8 @@ func (n network) Recall(_ context.Context, _ chat.Address, p channels.Position) 
 	return nil
 }
 
-// Trace implements [channels.Tracer]. As at a real network, whatever message
-// stands there is taken for the one that is looked for.
+// Trace implements [channels.Tracer]. As with a real network, any message in that place is
+// taken for the wanted one.
 func (n network) Trace(ctx context.Context, r chat.Reply, after channels.Position) (rc channels.Receipt, err error) {
 	err = n.f.do(ctx, Op{Kind: Trace, Reply: r}, func() error {
 		for at, ms := range n.f.chats {
