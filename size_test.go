@@ -295,13 +295,10 @@ var invertedFolders = map[string]int{
 	"agent/budget":       1,
 	"agent/conversation": 5,
 	"agent/replay":       1,
-	"audit":              7,
-	"backup":             10,
 	"channels/api":       4,
 	"channels/console":   7,
 	"channels/web":       8,
 	"cmd/gateway":        9,
-	"config":             4,
 	"doctor":             1,
 	"host":               2,
 	"tools":              19,
@@ -310,7 +307,6 @@ var invertedFolders = map[string]int{
 	"tools/message":      1,
 	"tools/untrusted":    1,
 	"tools/web":          6,
-	"workspace":          14,
 }
 
 // TestErrorsFirst checks that errors are handled where they occur, and that what

@@ -88,18 +88,18 @@ func (c *Chain) append(ctx context.Context, l link) error {
 	l.Prev = at.Sum
 	l.Time = l.Time.UTC()
 	body, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("append to chain: %w", err)
+	}
 	next := end{N: l.N, Sum: digest(body)}
 	at.Next = &next
-	if err == nil {
-		err = c.mark(ctx, at)
+	if err := c.mark(ctx, at); err != nil {
+		return fmt.Errorf("append to chain: %w", err)
 	}
-	if err == nil {
-		next.Seq, err = c.log.Append(ctx, body)
+	if next.Seq, err = c.log.Append(ctx, body); err != nil {
+		return fmt.Errorf("append to chain: %w", err)
 	}
-	if err == nil {
-		err = c.mark(ctx, next)
-	}
-	if err != nil {
+	if err := c.mark(ctx, next); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
 	}
 	return nil
@@ -138,10 +138,10 @@ func (c *Chain) Trim(ctx context.Context, keep int) error {
 			Removed: &tip{l.N, digest(rec.Body)},
 			Event:   Event{Time: time.Now(), Kind: "audit", What: what},
 		})
-		if err == nil {
-			err = c.log.Trim(ctx, rec.Seq)
-		}
 		if err != nil {
+			return fmt.Errorf("trim chain: %w", err)
+		}
+		if err := c.log.Trim(ctx, rec.Seq); err != nil {
 			return fmt.Errorf("trim chain: %w", err)
 		}
 		return nil
@@ -198,9 +198,10 @@ func (c *Chain) Tail(ctx context.Context, most int) (events []Event, err error) 
 			return nil, fmt.Errorf("read chain: %w", err)
 		}
 		var l link
-		if err == nil && json.Unmarshal(rec.Body, &l) == nil {
-			events = append(events, l.Event)
+		if err != nil || json.Unmarshal(rec.Body, &l) != nil {
+			continue // damaged
 		}
+		events = append(events, l.Event)
 	}
 	slices.Reverse(events)
 	return events[:min(most, len(events))], nil
@@ -224,16 +225,14 @@ func (c *Chain) Verify(ctx context.Context) error {
 			return fmt.Errorf("verify chain: %w", err)
 		}
 		var l link
-		if err == nil {
-			err = json.Unmarshal(rec.Body, &l)
+		if err != nil || json.Unmarshal(rec.Body, &l) != nil {
+			return fmt.Errorf("%w: record %d is damaged", ErrBroken, n+1)
 		}
-		if err == nil && n == 0 && l.N > 1 {
+		if n == 0 && l.N > 1 {
 			n, sum = l.N-1, l.Prev
 			removed, missing = tip{n, sum}, true
 		}
 		switch {
-		case err != nil:
-			return fmt.Errorf("%w: record %d is damaged", ErrBroken, n+1)
 		case l.N != n+1:
 			return fmt.Errorf("%w: record %d is in the place of %d; some were removed, added or moved",
 				ErrBroken, l.N, n+1)

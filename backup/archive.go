@@ -130,13 +130,13 @@ func (p *packer) add(name string, f *os.File) error {
 	sum := sha256.New()
 	out := io.MultiWriter(p.tar, sum)
 	n, err := io.Copy(out, io.LimitReader(f, size))
-	if err == nil && n < size {
-		_, err = io.CopyN(out, zeros{}, size-n)
-	}
-	p.manifest.Files[name] = hexDigest(sum)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if _, err := io.CopyN(out, zeros{}, size-n); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p.manifest.Files[name] = hexDigest(sum)
 	return nil
 }
 
@@ -162,6 +162,14 @@ func (p *packer) close() error {
 	return p.tar.Close()
 }
 
+// fillChecked writes an archive to f, with what fill writes, and reads it back.
+func fillChecked(ctx context.Context, f *os.File, fill func(io.Writer) error) error {
+	if err := fill(f); err != nil {
+		return err
+	}
+	return Check(ctx, io.NewSectionReader(f, 0, math.MaxInt64))
+}
+
 // WriteFile writes an archive to the new file name; fill writes its content. The
 // file gets this name only when it is complete, checked and on disk.
 func WriteFile(ctx context.Context, name string, fill func(io.Writer) error) error {
@@ -173,10 +181,7 @@ func WriteFile(ctx context.Context, name string, fill func(io.Writer) error) err
 		return err
 	}
 	defer os.Remove(f.Name())
-	err = fill(f)
-	if err == nil {
-		err = Check(ctx, io.NewSectionReader(f, 0, math.MaxInt64))
-	}
+	err = fillChecked(ctx, f, fill)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}

@@ -126,10 +126,10 @@ func (k Keeper) copyStore(ctx context.Context, path string) error {
 		return errors.New("the store is in memory: there is nothing to keep")
 	}
 	info, err := os.Stat(filepath.Join(k.DataDir, StoreFile))
-	if err == nil {
-		err = k.Room(k.DataDir, uint64(info.Size()))
-	}
 	if err != nil {
+		return fmt.Errorf("copy the store: %w", err)
+	}
+	if err := k.Room(k.DataDir, uint64(info.Size())); err != nil {
 		return fmt.Errorf("copy the store: %w", err)
 	}
 	return s.Backup(ctx, path)
@@ -152,11 +152,8 @@ func (k Keeper) Send(ctx context.Context, c Contents, send func(io.Reader)) erro
 		return fmt.Errorf("backup: %w", err)
 	}
 	defer f.Close()
-	err = Write(ctx, f, c)
-	if err == nil {
-		err = Check(ctx, io.NewSectionReader(f, 0, math.MaxInt64))
-	}
-	if err != nil {
+	write := func(w io.Writer) error { return Write(ctx, w, c) }
+	if err := fillChecked(ctx, f, write); err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	send(io.NewSectionReader(f, 0, math.MaxInt64))

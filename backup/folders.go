@@ -37,11 +37,11 @@ func moveAll(dir string, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	err := os.Mkdir(dir, 0o700)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
 	for i, path := range paths {
-		if err == nil {
-			err = os.Rename(path, filepath.Join(dir, filepath.Base(path)))
-		}
+		err := os.Rename(path, filepath.Join(dir, filepath.Base(path)))
 		if err != nil { // such as a workspace on another disk
 			for _, moved := range paths[:i] {
 				err = errors.Join(err, os.Rename(filepath.Join(dir, filepath.Base(moved)), moved))
@@ -75,10 +75,13 @@ func syncFolders(folders ...string) error {
 func syncTree(folder string) error {
 	var folders []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
 			folders = append(folders, path)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err

@@ -153,7 +153,7 @@ func (r Restorer) moveIn(draft string) error {
 	if !r.HasConfig {
 		moves = append(moves, move{configFile, r.Config})
 	}
-	if entries, err := os.ReadDir(r.Workspace); err == nil && len(entries) == 0 {
+	if isEmptyFolder(r.Workspace) {
 		if err := os.Remove(r.Workspace); err != nil {
 			return err
 		}
@@ -163,14 +163,20 @@ func (r Restorer) moveIn(draft string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil { // before the next: the order counts after a power cut, too
-			err = syncFolders(filepath.Dir(m.to))
-		}
 		if err != nil {
+			return err
+		}
+		// Before the next: the order counts after a power cut, too.
+		if err := syncFolders(filepath.Dir(m.to)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func isEmptyFolder(name string) bool {
+	entries, err := os.ReadDir(name)
+	return err == nil && len(entries) == 0
 }
 
 // isStore reports whether file is a copy of a store, as opposed to an archive,

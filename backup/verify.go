@@ -62,6 +62,18 @@ func (v *Verifier) replace(places []string) {
 	v.places = places
 }
 
+// verifyOnce reads the store through and reports what it found.
+func (v *Verifier) verifyOnce(
+	ctx context.Context,
+	s verifiable,
+	tell func(ctx context.Context, fresh []string) error,
+) error {
+	if err := v.readThrough(ctx, s); err != nil {
+		return err
+	}
+	return v.report(ctx, tell)
+}
+
 // Run reads the store again and again until ctx ends. It calls tell with the
 // damaged places that were not reported before, by this or an earlier process.
 func (v *Verifier) Run(ctx context.Context, tell func(ctx context.Context, fresh []string) error) {
@@ -69,15 +81,10 @@ func (v *Verifier) Run(ctx context.Context, tell func(ctx context.Context, fresh
 	if !ok {
 		return
 	}
-	if known, err := v.reported(ctx); err == nil {
-		v.replace(known)
-	}
+	known, _ := v.reported(ctx) // with an error, places are reported again
+	v.replace(known)
 	for {
-		err := v.readThrough(ctx, s)
-		if err == nil {
-			err = v.report(ctx, tell)
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := v.verifyOnce(ctx, s, tell); err != nil && ctx.Err() == nil {
 			v.log.Warn("verification of the store failed", "err", err)
 		}
 		select {

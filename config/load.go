@@ -30,10 +30,12 @@ const maxConfig = 128 << 10 // bytes
 func Load(s Source) (*Config, error) {
 	src, err := os.ReadFile(s.File)
 	if errors.Is(err, fs.ErrNotExist) && !s.Must {
-		src = nil
-	} else if err != nil {
+		return Parse(s, nil)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read config: %w", err)
-	} else if len(src) > maxConfig {
+	}
+	if len(src) > maxConfig {
 		return nil, fmt.Errorf("read config: %s: is over %d KiB", s.File, maxConfig>>10)
 	}
 	return Parse(s, src)
@@ -139,10 +141,11 @@ func (s Source) path(name, otherwise string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(s.File), name)
 	}
-	if abs, err := filepath.Abs(name); err == nil {
-		name = abs
+	absolute, err := filepath.Abs(name)
+	if err != nil { // there is no working directory
+		return filepath.Clean(name)
 	}
-	return filepath.Clean(name)
+	return absolute
 }
 
 // set gives *p the value v if it has none.

@@ -32,15 +32,14 @@ type Watcher struct {
 func (w Watcher) Run(ctx context.Context, now *Config, apply func(*Config) error) {
 	var events chan fsnotify.Event
 	var errs chan error
-	var real string
-	fw, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer fw.Close()
-		events, errs = fw.Events, fw.Errors
-		real, err = w.follow(fw)
-	}
+	fw, real, err := w.watch()
 	if err != nil {
 		w.Log.Warn("config file is not watched: send SIGHUP after a change", "file", w.File, "err", err)
+	}
+	if fw != nil {
+		defer fw.Close()
+		events = fw.Events
+		errs = fw.Errors
 	}
 	seen := now.sum
 	settled := time.NewTimer(0) // at once: the file may have changed since it was loaded
@@ -68,15 +67,26 @@ func (w Watcher) Run(ctx context.Context, now *Config, apply func(*Config) error
 	}
 }
 
+// watch returns a watcher that follows the file, and where a link leads. With an
+// error the watcher may be nil.
+func (w Watcher) watch() (fw *fsnotify.Watcher, real string, err error) {
+	fw, err = fsnotify.NewWatcher()
+	if err != nil {
+		return nil, "", err
+	}
+	real, err = w.follow(fw)
+	return fw, real, err
+}
+
 // follow watches the folder of the file and the one that a link leads to, and
 // returns where that is: editors and Kubernetes put a new file in place of the old.
 func (w Watcher) follow(fw *fsnotify.Watcher) (real string, err error) {
 	err = fw.Add(filepath.Dir(w.File))
-	real, e := filepath.EvalSymlinks(w.File)
-	if e == nil {
-		err = errors.Join(err, fw.Add(filepath.Dir(real)))
+	real, missing := filepath.EvalSymlinks(w.File)
+	if missing != nil { // there may be no file yet
+		return real, err
 	}
-	return real, err
+	return real, errors.Join(err, fw.Add(filepath.Dir(real)))
 }
 
 // concerns tells the file from its neighbours, the store among them, which are

@@ -20,14 +20,21 @@ func (d disk) create(name string, mode fs.FileMode, r io.Reader, most int64) (in
 	if err != nil {
 		return 0, err
 	}
-	n, err := io.Copy(f, io.LimitReader(r, most+1))
-	if err == nil && n > most {
-		err = ErrTooBig
-	}
-	if err == nil {
-		err = f.Sync()
-	}
+	n, err := copySynced(f, r, most)
 	return n, errors.Join(err, f.Close())
+}
+
+// copySynced writes what r yields to f and syncs it. The error is ErrTooBig if that
+// is over most bytes.
+func copySynced(f *os.File, r io.Reader, most int64) (int64, error) {
+	n, err := io.Copy(f, io.LimitReader(r, most+1))
+	if err != nil {
+		return n, err
+	}
+	if n > most {
+		return n, ErrTooBig
+	}
+	return n, f.Sync()
 }
 
 // makeFolder creates a folder and its parents, so that they survive a power cut.

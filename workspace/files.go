@@ -49,18 +49,26 @@ func (w *Workspace) open(p Path, flag int, most int64) (*os.File, error) {
 	if err != nil {
 		return nil, w.at.explain(p.name, err)
 	}
-	info, err := f.Stat()
-	if err == nil {
-		err = w.plain(info)
-	}
-	if err == nil && info.Size() > most {
-		err = ErrTooBig
-	}
-	if err != nil {
+	if err := w.checkOpened(f, most); err != nil {
 		_ = f.Close()
 		return nil, w.at.explain(p.name, err)
 	}
 	return f, nil
+}
+
+// checkOpened returns an error unless f is a plain file of at most that many bytes.
+func (w *Workspace) checkOpened(f *os.File, most int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := w.plain(info); err != nil {
+		return err
+	}
+	if info.Size() > most {
+		return ErrTooBig
+	}
+	return nil
 }
 
 // plain returns ErrNotFile or ErrProtected if the file must not be opened.
@@ -110,11 +118,11 @@ func (w *Workspace) ReadFile(p Path) ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, MaxRead+1))
-	if err == nil && len(data) > MaxRead { // it grew
-		err = ErrTooBig
-	}
 	if err != nil {
 		return nil, w.at.explain(p.name, err)
+	}
+	if len(data) > MaxRead { // it grew
+		return nil, w.at.explain(p.name, ErrTooBig)
 	}
 	return data, nil
 }
@@ -149,14 +157,13 @@ func (w *Workspace) MkdirAll(p Path) error {
 // Remove removes a file or an empty folder, with the records of its origin and its
 // charge.
 func (w *Workspace) Remove(p Path) error {
-	err := w.root.Remove(p.name)
-	if err == nil {
-		err = w.ClearOrigin(p)
+	if err := w.root.Remove(p.name); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.Charge(p, "")
+	if err := w.ClearOrigin(p); err != nil {
+		return err
 	}
-	return err
+	return w.Charge(p, "")
 }
 
 // RemoveAll removes a folder with everything in it.
@@ -187,13 +194,13 @@ func (w *Workspace) Copy(from, to Path) error {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err == nil {
-		_, err = w.Save(to, f, math.MaxInt64-1)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.root.Chmod(to.name, private(info.Mode()))
+	if _, err := w.Save(to, f, math.MaxInt64-1); err != nil {
+		return err
 	}
-	return err
+	return w.root.Chmod(to.name, private(info.Mode()))
 }
 
 // Lock calls do while it holds the lock of the folder, in this and all other
@@ -233,10 +240,10 @@ func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error)
 	}
 	temp := filepath.Join(dir, ".new-"+rand.Text())
 	n, err := w.disk.create(temp, mode, r, most)
-	if err == nil {
-		err = w.root.Rename(temp, name)
-	}
 	if err != nil {
+		return 0, errors.Join(err, w.root.Remove(temp))
+	}
+	if err := w.root.Rename(temp, name); err != nil {
 		return 0, errors.Join(err, w.root.Remove(temp))
 	}
 	return n, w.disk.sync(dir)

@@ -61,11 +61,11 @@ var ErrNotCanonical = errors.New("not a canonical name")
 // since replaced the file or one of its folders.
 func (w *Workspace) Named(name string) (Path, error) {
 	p, err := w.at.follow(name)
-	if err == nil && p.name != name {
-		err = fmt.Errorf("%s: %w", name, ErrNotCanonical)
-	}
 	if err != nil {
 		return Path{}, err
+	}
+	if p.name != name {
+		return Path{}, fmt.Errorf("%s: %w", name, ErrNotCanonical)
 	}
 	return p, nil
 }

@@ -184,16 +184,21 @@ func (c *charges) sum(person, folder string) (bytes int64, err error) {
 		}
 	}
 	err = fs.WalkDir(c.root.FS(), folder, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			var info fs.FileInfo
-			if info, err = d.Info(); err == nil {
-				bytes += DiskBytes(info.Size())
-			}
-		}
 		if errors.Is(err, fs.ErrNotExist) { // it is gone
 			return nil
 		}
-		return err
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		bytes += DiskBytes(info.Size())
+		return nil
 	})
 	return bytes, err
 }

@@ -119,10 +119,11 @@ func (w *Workspace) Dir() string { return w.at.dir }
 // exist yet. Protect must be called before the workspace is used.
 func (w *Workspace) Protect(paths ...string) error {
 	for _, path := range paths {
-		real, err := filepath.Abs(path)
-		if err == nil {
-			real, err = evalSymlinks(real)
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return fmt.Errorf("protect %s: %w", path, err)
 		}
+		real, err := evalSymlinks(absolute)
 		if err != nil {
 			return fmt.Errorf("protect %s: %w", path, err)
 		}
