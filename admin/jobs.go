@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/chat"
@@ -117,7 +118,7 @@ func (c *Client) PrintHistory(ctx context.Context, ref string, asJSON bool) erro
 func (c *Client) AddJob(ctx context.Context, o web.Order, asJSON bool) error {
 	var j web.Job
 	if err := c.Ask(ctx, "POST", "/api/cron", o, &j); err != nil {
-		return err
+		return nameFlags(err)
 	}
 	return c.printJob("Created job", j, "; its answers go to "+chat.OneLine(j.To), asJSON)
 }
@@ -126,7 +127,7 @@ func (c *Client) AddJob(ctx context.Context, o web.Order, asJSON bool) error {
 func (c *Client) EditJob(ctx context.Context, ref string, o web.Order, asJSON bool) error {
 	var j web.Job
 	if _, err := c.askOfJob(ctx, ref, "PATCH", "", o, &j); err != nil {
-		return err
+		return nameFlags(err)
 	}
 	return c.printJob("Changed job", j, "", asJSON)
 }
@@ -179,4 +180,24 @@ func (c *Client) EnableJob(ctx context.Context, ref string, enabled bool) error 
 	}
 	_, err = fmt.Fprintln(c.Out, done, id)
 	return err
+}
+
+// nameFlags names flags in an error of the gateway, which names the fields that the
+// flags become.
+func nameFlags(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return errors.New(strings.NewReplacer(
+		"every_seconds must", "--every, in seconds, must",
+		"every_seconds", "--every",
+		"cron_expr", "--cron",
+		"tz can", "--tz can",
+		"into tz", "into --tz",
+		"at is in", "--at is in",
+		"missed must", "--missed must",
+		"args can", "--args can",
+		"with tool", "with --tool",
+		"with force", "with --force",
+	).Replace(err.Error()))
 }

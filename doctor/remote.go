@@ -45,6 +45,12 @@ func modelAdvice(kind llm.Kind, name string) string {
 	return strings.ReplaceAll(advice, "NAME", name)
 }
 
+// DemoModel is the finding about a model that needs no network.
+func DemoModel() Finding {
+	const advice = "set OPENAI_API_KEY, or write models and agent.model in the config"
+	return Finding{Warn, "the demo model is no real one", advice}
+}
+
 // Channel asks the network of the channel of that name who the bot is. buildErr
 // says why there is no channel. If nobody is allowed, people need a pairing code.
 func Channel(ctx context.Context, name string, c channels.Channel, buildErr error, allowed int) Finding {

@@ -74,3 +74,8 @@ func (s Store) missing(file string) Finding {
 	}
 	return Finding{OK, file + " is not there yet: parley makes it", ""}
 }
+
+// StoreInMemory is the finding about a store that keeps nothing.
+func StoreInMemory() Finding {
+	return Finding{Warn, "in memory: everything is forgotten at the end", `write "store": { "type": "bolt" }`}
+}

@@ -93,7 +93,9 @@ func (a *admin) auditedChange(kind, done string, f func(context.Context, string)
 // fire runs a job now. A disabled one is run only with ?force=1.
 func (a *admin) fire(_ http.ResponseWriter, r *http.Request) (any, string, error) {
 	id := r.PathValue("id")
-	return nil, "run now: " + id, a.cfg.Gateway.Scheduler.Fire(r.Context(), id, r.URL.Query().Get("force") == "1")
+	key := "press/" + time.Now().UTC().Format(time.RFC3339Nano) // each request is another one
+	err := a.cfg.Gateway.Scheduler.Fire(r.Context(), id, key, r.URL.Query().Get("force") == "1")
+	return nil, "run now: " + id, markUserError(err)
 }
 
 // approve approves a pairing, and answers with who that is.

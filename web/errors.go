@@ -14,11 +14,18 @@ import (
 	"parley/memory"
 	"parley/response"
 	"parley/scheduler"
+	"parley/scheduler/jobs"
 	"parley/store"
 )
 
-// Wrong marks err as the fault of the request; the client is told its text.
-func Wrong(err error) error { return response.BadRequest(err.Error()) }
+// markUserError makes an error about scheduled jobs a fault of the request if whoever
+// asked got something wrong; the client is then told its text.
+func markUserError(err error) error {
+	if jobs.IsUserError(err) {
+		return response.BadRequest(err.Error())
+	}
+	return err
+}
 
 // writeError answers with err in words for the client, and logs it unless it is the
 // client's fault.

@@ -18,14 +18,14 @@ import (
 	"parley/scheduler/jobs"
 )
 
-// A Scheduler lists and changes scheduled jobs. Its functions mark faults of the
-// request with [Wrong].
+// A Scheduler lists and changes scheduled jobs.
 type Scheduler struct {
 	Jobs      func(context.Context) ([]scheduler.Job, error) // the next one first
 	NextTimes func(j scheduler.Job, n int) []time.Time       // when it is due next
 	// Order changes the job of that ID, or makes one if it is "".
-	Order  func(ctx context.Context, id string, o Order) (scheduler.Job, error)
-	Fire   func(ctx context.Context, id string, force bool) error
+	Order func(ctx context.Context, id string, o Order) (scheduler.Job, error)
+	// Fire runs a job now, once for each key.
+	Fire   func(ctx context.Context, id, key string, force bool) error
 	Remove func(ctx context.Context, id string) error
 }
 
@@ -113,7 +113,7 @@ func (a *admin) order(w http.ResponseWriter, r *http.Request) (any, string, erro
 		done = "added: "
 	}
 	j, err := a.cfg.Gateway.Scheduler.Order(r.Context(), id, o)
-	return a.job(j), done + j.ID, err
+	return a.job(j), done + j.ID, markUserError(err)
 }
 
 func (p pages) jobs(l jobList) g.Group {

@@ -50,13 +50,13 @@ func (f *face) clock() Scheduler {
 				Text: ask.Message, At: chat.Address{Channel: "telegram", Chat: "42"}, By: chat.Sender{Role: chat.Owner}, Schedule: scheduler.Schedule{Cron: ask.Cron},
 			})
 			if err != nil {
-				return j, Wrong(err)
+				return j, err
 			}
 			return j, did("add", ask.Message, nil)
 		},
-		Fire: func(ctx context.Context, id string, force bool) error {
+		Fire: func(ctx context.Context, id, _ string, force bool) error {
 			if id == "mallory" {
-				return Wrong(s.Fire(ctx, id, "", force)) // it is running
+				return s.Fire(ctx, id, "", force) // it is running
 			}
 			return did("run", id, s.Fire(ctx, id, "", force))
 		},

@@ -66,32 +66,12 @@ func (p *program) runJobCommand() *cobra.Command {
 
 func (j *jobCommand) add(ctx context.Context, c *admin.Client, words []string) error {
 	j.order.Message = strings.Join(words, " ")
-	return nameFlags(c.AddJob(ctx, j.order, j.asJSON))
+	return c.AddJob(ctx, j.order, j.asJSON)
 }
 
 func (j *jobCommand) edit(ctx context.Context, c *admin.Client, args []string) error {
 	j.order.Message = strings.Join(args[1:], " ")
-	return nameFlags(c.EditJob(ctx, args[0], j.order, j.asJSON))
-}
-
-// nameFlags names flags in an error of the gateway, which names the fields that the
-// flags become.
-func nameFlags(err error) error {
-	if err == nil || errors.Is(err, admin.ErrNotFound) {
-		return err
-	}
-	return errors.New(strings.NewReplacer(
-		"every_seconds must", "--every, in seconds, must",
-		"every_seconds", "--every",
-		"cron_expr", "--cron",
-		"tz can", "--tz can",
-		"into tz", "into --tz",
-		"at is in", "--at is in",
-		"missed must", "--missed must",
-		"args can", "--args can",
-		"with tool", "with --tool",
-		"with force", "with --force",
-	).Replace(err.Error()))
+	return c.EditJob(ctx, args[0], j.order, j.asJSON)
 }
 
 func (j *jobCommand) checkAddArgs(c *cobra.Command, message []string) error {

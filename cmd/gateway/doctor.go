@@ -98,8 +98,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 func checkStore(ctx context.Context, c *config.Config, running doctor.Gateway) doctor.Finding {
 	switch c.Store.Type {
 	case "mem":
-		const advice = `write "store": { "type": "bolt" }`
-		return doctor.Finding{Status: doctor.Warn, Text: "in memory: everything is forgotten at the end", Advice: advice}
+		return doctor.StoreInMemory()
 	case "bolt":
 		restore := func(file string) string { return c.Command("restore", file) }
 		return doctor.Store{DataDir: c.DataDir, Restore: restore, Probe: probeStore}.Check(ctx, running)
@@ -109,8 +108,7 @@ func checkStore(ctx context.Context, c *config.Config, running doctor.Gateway) d
 
 func checkModel(ctx context.Context, name string, m *config.Model) doctor.Finding {
 	if m.Type == "demo" {
-		const advice = "set OPENAI_API_KEY, or write models and agent.model in the config"
-		return doctor.Finding{Status: doctor.Warn, Text: "the demo model is no real one", Advice: advice}
+		return doctor.DemoModel()
 	}
 	return doctor.Model(ctx, name, m.Model, newModel(name, m))
 }

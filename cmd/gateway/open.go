@@ -121,27 +121,21 @@ func (g *gateway) tellDamage(ctx context.Context, places []string) error {
 	return g.hub.TellOwners(ctx, "damage:"+strings.Join(places, ","), text)
 }
 
-// A place is what the store knows of the workspace.
-type place struct {
-	Folder string `json:"folder"`
-}
-
-// openWorkspace opens the agent's folder. One that the store knows, and that is
-// gone or empty, is not made anew unasked, also elsewhere: it may be on a disk
-// that is not mounted, and the memory of everybody with it.
+// openWorkspace opens the agent's folder. One that was lost is not replaced by an empty
+// one unasked: the memory of everybody is in it.
 func (g *gateway) openWorkspace(ctx context.Context) error {
 	c := g.Config
-	places := store.NewTable(g.store.Bucket(store.BucketGateway), store.Forget[place](g.Log, "place of the workspace"))
-	known, _, err := places.Get(ctx, "workspace")
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("look up the workspace: %w", err)
+	place := backup.NewPlace(g.store, g.Log)
+	err := place.Check(ctx, c.Workspace, g.Anew)
+	if errors.Is(err, backup.ErrWorkspaceLost) {
+		const text = "the workspace %s is gone or empty, and the agent's memory and files with it; " +
+			"nothing was started or changed\nmount it or put it back, or take it from a backup: %s\n" +
+			"or begin with an empty one: %s"
+		restore := c.Command("restore", "--force", "FILE")
+		return exit{exitUsage, fmt.Errorf(text, c.Workspace, restore, c.Command("run", "--begin-anew"))}
 	}
-	if known.Folder != "" && len(backup.Existing(c.Workspace, known.Folder)) == 0 {
-		if !g.Anew {
-			return exit{exitUsage, fmt.Errorf("the workspace %s is gone or empty, and the agent's memory and files with it; nothing was started or changed\n"+
-				"mount it or put it back, or take it from a backup: %s\nor begin with an empty one: %s", c.Workspace, c.Command("restore", "--force", "FILE"), c.Command("run", "--begin-anew"))}
-		}
-		g.Log.Warn("beginning with an empty workspace", "folder", c.Workspace)
+	if err != nil {
+		return err
 	}
 	if g.files, err = workspace.Open(c.Workspace); err != nil {
 		return err
@@ -153,11 +147,5 @@ func (g *gateway) openWorkspace(ctx context.Context) error {
 	if _, err := g.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}
-	if known.Folder == c.Workspace {
-		return nil
-	}
-	if known.Folder != "" {
-		g.Log.Warn("the workspace is another folder than before", "folder", c.Workspace, "before", known.Folder)
-	}
-	return places.Set(ctx, "workspace", place{c.Workspace})
+	return place.Remember(ctx, c.Workspace)
 }

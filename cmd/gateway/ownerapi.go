@@ -4,12 +4,10 @@ import (
 	"context"
 	"io"
 	"slices"
-	"time"
 
 	"parley/backup"
 	"parley/chat"
 	"parley/scheduler"
-	"parley/scheduler/jobs"
 	"parley/tools"
 	"parley/web"
 )
@@ -104,15 +102,9 @@ func (o ownerAPI) jobs() web.Scheduler {
 	return web.Scheduler{
 		Jobs:      o.app.scheduler.Jobs,
 		NextTimes: o.app.scheduler.NextTimes,
-		Order: func(ctx context.Context, id string, ask web.Order) (scheduler.Job, error) {
-			j, err := o.orderJob(ctx, id, ask)
-			return j, asWebError(err)
-		},
-		Fire: func(ctx context.Context, id string, force bool) error { // each request is another one
-			key := "press/" + time.Now().UTC().Format(time.RFC3339Nano)
-			return asWebError(o.app.scheduler.Fire(ctx, id, key, force))
-		},
-		Remove: o.app.scheduler.Remove,
+		Order:     o.orderJob,
+		Fire:      o.app.scheduler.Fire,
+		Remove:    o.app.scheduler.Remove,
 	}
 }
 
@@ -126,12 +118,4 @@ func (o ownerAPI) orderJob(ctx context.Context, id string, ask web.Order) (sched
 		return scheduler.Job{}, err
 	}
 	return o.app.jobs.Add(ctx, a, "", ask.Change)
-}
-
-// asWebError marks err for the page and the API if it is about what was asked for.
-func asWebError(err error) error {
-	if jobs.IsUserError(err) {
-		return web.Wrong(err)
-	}
-	return err
 }

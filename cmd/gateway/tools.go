@@ -34,7 +34,12 @@ type toolHost struct {
 // toolSources are what offers tools, from the lowest layer to the highest. A new
 // tool is a file of its own and a line here; rules may name its category.
 func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
-	web, err := webTools(c.Tools.Web, h.log)
+	lookups, err := c.Tools.Web.Lookups()
+	if err != nil {
+		return nil, err
+	}
+	lookups.Log = h.log
+	web, err := web.New(lookups)
 	if err != nil {
 		return nil, err
 	}
@@ -84,20 +89,4 @@ func weather(c config.Weather) func(context.Context, string) (data.Weather, erro
 		return nil
 	}
 	return data.OpenMeteo(&http.Client{Timeout: 30 * time.Second}, c.BaseURL)
-}
-
-// webTools are those that look things up.
-func webTools(c config.WebTools, log *slog.Logger) ([]tools.Tool, error) {
-	cfg := web.Config{Demo: c.Demo, Log: log}
-	for _, s := range append([]config.Search{c.Search}, c.SearchFallback...) {
-		cfg.Search = append(cfg.Search, web.Provider{Name: s.Provider, Key: string(s.APIKey), BaseURL: s.BaseURL})
-	}
-	for _, net := range c.AllowPrivate {
-		prefix, err := web.ParseNetwork(net)
-		if err != nil {
-			return nil, err
-		}
-		cfg.AllowPrivate = append(cfg.AllowPrivate, prefix)
-	}
-	return web.New(cfg)
 }
