@@ -188,7 +188,16 @@ func (c *Client) Pair(ctx context.Context, code string) error {
 
 // Backup writes an archive to a new file: all of it, or none.
 func (c *Client) Backup(ctx context.Context, file string) error {
-	err := backup.WriteFile(ctx, file, func(w io.Writer) error { return c.copyAnswer(ctx, w, "/api/backup") })
+	// Asked first: a gateway that is opened for it removes the drafts of backups.
+	answer, err := c.Request(ctx, "GET", "/api/backup", nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	err = backup.WriteFile(ctx, file, func(w io.Writer) error {
+		_, err := io.Copy(w, answer)
+		return err
+	})
 	if err != nil {
 		return err
 	}
