@@ -22,6 +22,11 @@ import (
 // ErrNotFound says that what was asked for does not exist.
 var ErrNotFound = errors.New("not found")
 
+// A Refusal is why a gateway does not do what it was asked.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
+
 // Socket returns the path of the admin socket: the gateway with that data folder
 // serves the owner there, without a password.
 func Socket(dataDir string) string { return filepath.Join(dataDir, "admin.sock") }
@@ -127,7 +132,7 @@ func readRefusal(resp *http.Response) error {
 	if resp.StatusCode == http.StatusNotFound {
 		return fmt.Errorf("%w: %s", ErrNotFound, refusal.Error.Message)
 	}
-	return errors.New(refusal.Error.Message)
+	return Refusal(refusal.Error.Message)
 }
 
 // startTimeout is the time that a command waits for a gateway that is about to start.

@@ -182,13 +182,14 @@ func (c *Client) EnableJob(ctx context.Context, ref string, enabled bool) error 
 	return err
 }
 
-// nameFlags names flags in an error of the gateway, which names the fields that the
+// nameFlags names flags in a refusal of the gateway, which names the fields that the
 // flags become.
 func nameFlags(err error) error {
-	if errors.Is(err, ErrNotFound) {
+	refusal, ok := errors.AsType[Refusal](err)
+	if !ok {
 		return err
 	}
-	return errors.New(strings.NewReplacer(
+	return Refusal(strings.NewReplacer(
 		"every_seconds must", "--every, in seconds, must",
 		"every_seconds", "--every",
 		"cron_expr", "--cron",
@@ -199,5 +200,5 @@ func nameFlags(err error) error {
 		"args can", "--args can",
 		"with tool", "with --tool",
 		"with force", "with --force",
-	).Replace(err.Error()))
+	).Replace(string(refusal)))
 }
