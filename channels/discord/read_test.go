@@ -181,7 +181,7 @@ func TestInteractions(t *testing.T) {
 	h.wantOnlyReceived(room)
 
 	h.setDeliverError(func(chat.Message) error { return errFull })
-	if i := settled(h.Command(room, "7", "new", "")); !i.Quiet || i.Preview || !strings.Contains(i.Says, "could not take that in") {
+	if i := settled(h.Command(room, "7", "new", "")); !i.Quiet || i.Preview || !strings.Contains(i.Says, "could not store that") {
 		t.Errorf("answered %+v", i)
 	}
 }
