@@ -32,7 +32,7 @@ var floors = map[string]string{
 	"config":    "channels/admission scheduler tools/web web",
 	"host":      "store",
 	"admin":     "audit backup channels/admission channels/console chat scheduler scheduler/jobs store/bolt web",
-	"doctor":    "backup channels channels/network host llm store/bolt web",
+	"doctor":    "backup channels channels/console channels/network host llm store/bolt web",
 	"cmd":       "admin agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
 }
 

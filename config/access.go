@@ -61,3 +61,12 @@ func (c *Config) Warnings() []string {
 	}
 	return warnings
 }
+
+// Cost returns what a request with so many tokens costs, if there are prices for the model.
+func (c *Config) Cost(model string, in, out int) (cost float64, known bool) {
+	m := c.Models[model]
+	if m == nil || m.Price == nil {
+		return 0, false
+	}
+	return (float64(in)*m.Price.Input + float64(out)*m.Price.Output) / 1e6, true
+}

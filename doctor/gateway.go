@@ -1,11 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"strings"
 
+	"parley/channels/console"
+	"parley/store/bolt"
 	"parley/web"
 )
 
@@ -77,4 +80,14 @@ func (g Gateway) DefaultPort(ctx context.Context, addr string) Finding {
 		return Finding{Warn, taken + "is at " + o.Page, advice}
 	}
 	return f
+}
+
+// GatewayPID returns the process id of the gateway that serves socket and uses dataDir:
+// 0 if none does, and -1 if it is unknown. It takes no lock, which might keep a gateway
+// from starting.
+func GatewayPID(ctx context.Context, socket, dataDir string) int {
+	if !console.Running(ctx, socket) {
+		return 0
+	}
+	return cmp.Or(bolt.Holder(dataDir), -1)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -31,6 +32,11 @@ UMask=0077
 [Install]
 WantedBy=default.target
 `
+
+// UnitFile returns where systemd looks for the unit of a user with that folder of settings.
+func UnitFile(settings string) string {
+	return filepath.Join(settings, "systemd", "user", "parley.service")
+}
 
 // Unit returns the systemd user unit that runs the command args with the variables in
 // the file environment, if there is one.

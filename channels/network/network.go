@@ -76,3 +76,13 @@ func CheckNumericID(id string) error {
 	}
 	return nil
 }
+
+// WebhookOf returns what answers c's network at the address listen, which is "" if
+// the network does not call.
+func WebhookOf(c channels.Channel) (listen, path string, handler http.Handler) {
+	r, ok := c.(WebhookReceiver)
+	if !ok {
+		return "", "", nil
+	}
+	return r.Webhook()
+}

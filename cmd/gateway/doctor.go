@@ -6,12 +6,10 @@ import (
 	"errors"
 
 	"parley/admin"
-	"parley/channels/console"
 	"parley/channels/network"
 	"parley/config"
 	"parley/doctor"
 	"parley/host"
-	"parley/store/bolt"
 	"parley/store/mem"
 	"parley/web"
 )
@@ -29,7 +27,7 @@ func (p *program) doctor(ctx context.Context) error {
 		print("config", doctor.Finding{Status: doctor.Fail, Text: err.Error(), Advice: advice})
 		return exit{code: exitUsage}
 	}
-	running := doctor.Gateway{PID: gatewayPID(ctx, c), Status: func(ctx context.Context) (web.Overview, error) {
+	running := doctor.Gateway{PID: doctor.GatewayPID(ctx, socketOf(c), c.DataDir), Status: func(ctx context.Context) (web.Overview, error) {
 		return statusOf(ctx, c)
 	}}
 	if !doctor.Run(ctx, checks(c, running), print) {
@@ -43,15 +41,6 @@ func statusOf(ctx context.Context, c *config.Config) (o web.Overview, err error)
 	client := admin.NewClient(admin.Socket(c.DataDir))
 	o, err = client.Status(ctx)
 	return o, errors.Join(err, client.Close())
-}
-
-// gatewayPID returns the process id of the gateway that runs, 0 if none does, and
-// -1 if it is unknown. It takes no lock, which might keep a gateway from starting.
-func gatewayPID(ctx context.Context, c *config.Config) int {
-	if !console.Running(ctx, socketOf(c)) {
-		return 0
-	}
-	return cmp.Or(bolt.Holder(c.DataDir), -1)
 }
 
 // checks lists what the doctor looks at, while running may use the data of c.
@@ -83,7 +72,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 		if err != nil {
 			continue
 		}
-		if listen, _, _ := webhookOf(channel); listen != "" {
+		if listen, _, _ := network.WebhookOf(channel); listen != "" {
 			add(name+" port", func(ctx context.Context) doctor.Finding { return running.Port(ctx, listen) })
 		}
 	}

@@ -100,7 +100,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 			return nil, err
 		}
 		g.hub.Add(name, c)
-		if listen, path, handler := webhookOf(c); listen != "" {
+		if listen, path, handler := network.WebhookOf(c); listen != "" {
 			if webhooks[listen] == nil {
 				webhooks[listen] = http.NewServeMux()
 			}
@@ -108,16 +108,6 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 		}
 	}
 	return webhooks, nil
-}
-
-// webhookOf returns what answers c's network at the address listen, which is "" if
-// the network does not call.
-func webhookOf(c channels.Channel) (listen, path string, handler http.Handler) {
-	r, ok := c.(network.WebhookReceiver)
-	if !ok {
-		return "", "", nil
-	}
-	return r.Webhook()
 }
 
 // console is the terminal: of this process if a person or a pipe is at it, and

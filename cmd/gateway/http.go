@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"parley/admin"
 	"parley/channels/console"
 	"parley/config"
+	"parley/host"
 	"parley/web"
 )
 
@@ -103,7 +101,7 @@ func (g *gateway) printWebLink(ctx context.Context) {
 	if g.Chat || g.Config.HTTP.Listen == "" || g.browser == nil {
 		return
 	}
-	if !isTerminal(g.Stderr) {
+	if !host.IsTerminal(g.Stderr) {
 		fmt.Fprintf(g.Stderr, "%-9s %s (parley link prints a link that signs you in)\n", "web", g.web.Home())
 		return
 	}
@@ -116,10 +114,4 @@ func (g *gateway) printWebLink(ctx context.Context) {
 	if g.otherPort != "" {
 		fmt.Fprintf(g.Stderr, "%-9s %s\n", "warning", g.otherPort)
 	}
-}
-
-// isTerminal reports whether a person reads what is written to w.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -15,15 +15,6 @@ import (
 	"parley/tools"
 )
 
-// price returns what u cost, if the config has prices for model.
-func (g *gateway) price(model string, u llm.Usage) (cost float64, known bool) {
-	m := g.now.Load().Models[model]
-	if m == nil || m.Price == nil {
-		return 0, false
-	}
-	return (float64(u.In)*m.Price.Input + float64(u.Out)*m.Price.Output) / 1e6, true
-}
-
 // transcriber returns what turns voices into text, nil if nothing does.
 func transcriber(c *config.Config) func(context.Context, string, io.Reader) (string, error) {
 	t := c.Transcription
@@ -103,4 +94,9 @@ func limitsOf(c *config.Config) budget.Limits {
 		}
 	}
 	return budget.Limits{Person: of("person"), Session: of("session"), Job: of("job"), Everybody: of("everybody")}
+}
+
+// price returns what u cost, if the config has prices for model.
+func (g *gateway) price(model string, u llm.Usage) (cost float64, known bool) {
+	return g.now.Load().Cost(model, u.In, u.Out)
 }

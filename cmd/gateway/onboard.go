@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -107,7 +108,9 @@ func (p *program) installService(ctx context.Context) error {
 		return errors.New(`install service: this is the program of "go run", which is gone when it ends: ` +
 			"first go install ./cmd/gateway or make, and run that")
 	}
-	file := p.unitFile()
+	home, _ := p.environ.Lookup("HOME")
+	settings, _ := p.environ.Lookup("XDG_CONFIG_HOME")
+	file := host.UnitFile(cmp.Or(settings, filepath.Join(home, ".config")))
 	secrets := filepath.Join(c.DataDir, "environment")
 	args := []string{self, "--data", c.DataDir}
 	if c.Found { // what is named must be there at each start
@@ -126,14 +129,4 @@ func (p *program) installService(ctx context.Context) error {
 		return fmt.Errorf("install service: %w", err)
 	}
 	return nil
-}
-
-// unitFile returns where systemd looks for the unit of this user.
-func (p *program) unitFile() string {
-	dir, set := p.environ.Lookup("XDG_CONFIG_HOME")
-	if !set {
-		home, _ := p.environ.Lookup("HOME")
-		dir = filepath.Join(home, ".config")
-	}
-	return filepath.Join(dir, "systemd", "user", "parley.service")
 }
