@@ -13,7 +13,7 @@ import (
 // TestAlbum: ten pictures of an album, which Telegram brings one by one, get one answer.
 func TestAlbum(t *testing.T) {
 	shot := picture(t)
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: fmt.Sprintf("an answer to %d", len(spoken(r)))}
 	})
 	w.start()

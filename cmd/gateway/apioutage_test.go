@@ -13,7 +13,7 @@ import (
 )
 
 // key makes an API key for somebody.
-func (w *town) key(person string) string {
+func (w *testGateway) key(person string) string {
 	w.t.Helper()
 	out, code := w.run("", "key", person)
 	secret, _, _ := strings.Cut(out, "\n")
@@ -24,7 +24,7 @@ func (w *town) key(person string) string {
 }
 
 // askAPI asks as a client of the API does. With a key it can ask for the same again.
-func (w *town) askAPI(base, apiKey, idempotencyKey, body string) (status int, answer string) {
+func (w *testGateway) askAPI(base, apiKey, idempotencyKey, body string) (status int, answer string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
@@ -55,7 +55,7 @@ func (w *town) askAPI(base, apiKey, idempotencyKey, body string) (status int, an
 func TestAPIDuringOutage(t *testing.T) {
 	t.Parallel()
 	var up atomic.Bool
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		if !up.Load() {
 			return llmtest.Reply{Status: http.StatusServiceUnavailable}
 		}

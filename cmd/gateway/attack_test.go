@@ -159,7 +159,7 @@ var lengths = []struct {
 
 // An attack is a vector, an effect and a length, in a chat of its own.
 type attack struct {
-	*town
+	*testGateway
 	*world
 	vector
 	effect
@@ -173,7 +173,7 @@ type attack struct {
 	done map[int]bool // questions that were answered
 }
 
-// A world is what is around the town.
+// A world is what is around the testGateway.
 type world struct {
 	origin string
 
@@ -508,7 +508,7 @@ func standing(t testing.TB, dir string) string {
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	var summaries atomic.Int64
-	w, o := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w, o := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if summarises(r) {
 			summaries.Add(1)
 		}
@@ -527,7 +527,7 @@ func TestAttacks(t *testing.T) {
 	for v := range vectors {
 		for e := range 3 { // each effect with some vectors, and each vector with some effects
 			for l := range lengths {
-				ad := &attack{town: w, world: o, vector: vectors[v], effect: effects[(3*v+e)%len(effects)], length: l, n: len(attacks), done: map[int]bool{}}
+				ad := &attack{testGateway: w, world: o, vector: vectors[v], effect: effects[(3*v+e)%len(effects)], length: l, n: len(attacks), done: map[int]bool{}}
 				ad.tag = fmt.Sprintf("x%dx%s", ad.n, lengths[l].name[:1])
 				attacks = append(attacks, ad)
 				o.pages[ad.tag] = ad.order() + fmt.Sprintf("\nwhen note%s call write_file {\"path\":\"notes/%[1]s.md\",\"content\":\"%s\"} end", ad.tag, escaped.Replace(ad.order())) + fmt.Sprintf("\nwhen seed%s call message {\"text\":\"%s\",\"buttons\":[\"%s #%s-choice.\"]} end", ad.tag,
@@ -595,13 +595,13 @@ func TestAttacks(t *testing.T) {
 // them, so that TestAttacks would see them.
 func TestAttacksAreReal(t *testing.T) {
 	t.Parallel()
-	w, o := newTown(t, credulous), around(t)
+	w, o := newTestGateway(t, credulous), around(t)
 	w.more = map[string]any{"tools": map[string]any{"web": map[string]any{
 		"allowPrivate": []string{"127.0.0.0/8"}, "search": map[string]any{"provider": "searxng", "baseUrl": o.origin},
 	}}}
 	var attacks []*attack
 	for i, e := range effects {
-		ad := &attack{town: w, world: o, effect: e, n: i, tag: fmt.Sprintf("r%dr", i), done: map[int]bool{}}
+		ad := &attack{testGateway: w, world: o, effect: e, n: i, tag: fmt.Sprintf("r%dr", i), done: map[int]bool{}}
 		attacks = append(attacks, ad)
 		w.owners = append(w.owners, fmt.Sprintf("telegram:%d", ad.chat()))
 		w.file("keep/"+ad.tag+".txt", "precious")
@@ -625,13 +625,13 @@ func TestAttacksAreReal(t *testing.T) {
 // what they asked for, and not about ordinary work.
 func TestOrdinaryTurnsAreNotAsked(t *testing.T) {
 	t.Parallel()
-	w, o := newTown(t, credulous), around(t)
+	w, o := newTestGateway(t, credulous), around(t)
 	w.more = map[string]any{"tools": map[string]any{"web": map[string]any{
 		"allowPrivate": []string{"127.0.0.0/8"}, "search": map[string]any{"provider": "searxng", "baseUrl": o.origin},
 	}}}
 	w.file("MEMORY.md", "- likes green tea\n- works at Acme\n")
 	w.start()
-	ad := &attack{town: w, world: o, tag: "ord", done: map[int]bool{}}
+	ad := &attack{testGateway: w, world: o, tag: "ord", done: map[int]bool{}}
 	w.owners = append(w.owners, fmt.Sprintf("telegram:%d", ad.chat()))
 	w.start()
 	var turns atomic.Int64

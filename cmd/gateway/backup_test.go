@@ -17,7 +17,7 @@ import (
 
 // quiet wants nothing to change in the chats of w while the house starts, ends
 // its start and has had the time of some polls.
-func (w *town) quiet(chats []int64, what func()) {
+func (w *testGateway) quiet(chats []int64, what func()) {
 	w.t.Helper()
 	before := map[int64]int{}
 	for _, c := range chats {
@@ -32,7 +32,7 @@ func (w *town) quiet(chats []int64, what func()) {
 }
 
 // exported returns a conversation as "parley sessions export" prints it.
-func (w *town) exported(session string) string {
+func (w *testGateway) exported(session string) string {
 	w.t.Helper()
 	out, code := w.run("", "sessions", "export", session)
 	if code != 0 {
@@ -46,7 +46,7 @@ func (w *town) exported(session string) string {
 // again. What others left that were killed is swept away.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	if err := errors.Join(os.MkdirAll(filepath.Join(w.dir, ".backup-1", "backup"), 0o700), os.MkdirAll(filepath.Join(w.dir, ".restore-1"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestBackupUnderLoad(t *testing.T) {
 // sent and answered since: it is put aside, and told of.
 func TestRestoredStoreIsSettled(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Fail("sendMessage", telegramtest.Fault{Times: -1, Code: 500, Chat: person + 1})
 	w.tg.Say(person+1, "slow")
@@ -146,7 +146,7 @@ func TestRestoredStoreIsSettled(t *testing.T) {
 // and the owner is told.
 func TestDamagedStoreIsReplaced(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")
@@ -193,7 +193,7 @@ func TestDamagedStoreIsReplaced(t *testing.T) {
 // one that worked, tells the owner, and takes the mended one.
 func TestServiceFallsBack(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.args = []string{"run", "--service"}
 	w.start()
 	w.tg.Say(person, "hello")

@@ -78,7 +78,7 @@ func (w *window) texts() []string {
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	browser := webtest.Browser(t)
-	s := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	s := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		switch last := spokenLast(r); {
 		case strings.HasPrefix(last, "slowly"):
 			return llmtest.Reply{Text: strings.Repeat("one more word ", 200), Pause: 50 * time.Millisecond}

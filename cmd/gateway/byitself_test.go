@@ -22,9 +22,9 @@ import (
 	"parley/web"
 )
 
-// clocked founds a town in which a job may be due every second.
-func clocked(t testing.TB, h llmtest.Handler) *town {
-	w := newTown(t, h)
+// clocked founds a testGateway in which a job may be due every second.
+func clocked(t testing.TB, h llmtest.Handler) *testGateway {
+	w := newTestGateway(t, h)
 	w.more["cron"] = map[string]any{"minInterval": "1s"}
 	return w
 }
@@ -39,7 +39,7 @@ var jobID = regexp.MustCompile(`\(id: (\w+)`)
 
 // made waits until a job is made of what was said, and returns its ID.
 func (s *spot) made(text string) string {
-	s.town.t.Helper()
+	s.testGateway.t.Helper()
 	return jobID.FindStringSubmatch(s.asks(text, "Created job ").text)[1]
 }
 
@@ -55,7 +55,7 @@ func (s *spot) answers(text string) (n int) {
 
 // hears waits until the bot has said text n times.
 func (s *spot) hears(text string, n int) {
-	s.town.t.Helper()
+	s.testGateway.t.Helper()
 	s.all(fmt.Sprintf("%q %d times", text, n), func(all []shown) bool {
 		for _, m := range all {
 			if words(m.text) == text {
@@ -67,7 +67,7 @@ func (s *spot) hears(text string, n int) {
 }
 
 // at returns the spot of somebody else on Telegram.
-func (w *town) at(who int64) *spot {
+func (w *testGateway) at(who int64) *spot {
 	s := w.telegramSpot()
 	s.session = fmt.Sprint("telegram:", who)
 	s.post = func(text string) { w.tg.Say(who, text) }
@@ -85,7 +85,7 @@ func (w *town) at(who int64) *spot {
 }
 
 // jobs returns what the command line tells of all jobs, nil if it tells nothing.
-func (w *town) jobs() (all []scheduler.Job) {
+func (w *testGateway) jobs() (all []scheduler.Job) {
 	w.t.Helper()
 	out, _ := w.run("", "cron", "list", "--json")
 	var told []web.Job
@@ -103,7 +103,7 @@ func (w *town) jobs() (all []scheduler.Job) {
 }
 
 // job waits until ok is true of the job of that ID, and returns it.
-func (w *town) job(id, what string, ok func(scheduler.Job) bool) (j scheduler.Job) {
+func (w *testGateway) job(id, what string, ok func(scheduler.Job) bool) (j scheduler.Job) {
 	w.t.Helper()
 	for late := time.Now().Add(waitTime); time.Now().Before(late); soon(w.t.Context()) {
 		all := w.jobs()
@@ -216,7 +216,7 @@ func TestRS24WhoIsGone(t *testing.T) {
 // is not answered: the model is not asked.
 func TestRS24GoneWhileWaiting(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, stuck(nil))
+	w := newTestGateway(t, stuck(nil))
 	w.start()
 	w.tg.Say(asker, "hang")
 	w.askedFor(1)
@@ -337,7 +337,7 @@ func TestRS24TaintedClock(t *testing.T) {
 // open, and due, the owner is told, and of the rest nothing (point 3).
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		switch task := strings.Join(spoken(r), ""); {
 		case strings.Contains(task, "- [ ] Now: water the plants"):
 			return llmtest.Reply{Text: "The plants need water."}
@@ -385,7 +385,7 @@ func TestHeartbeat(t *testing.T) {
 // TestDreamWithoutArchive: what cannot be kept fails the dream, which owners hear of (P13).
 func TestDreamWithoutArchive(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, mindful)
+	w := newTestGateway(t, mindful)
 	w.start()
 	s := w.telegramSpot()
 	if err := os.MkdirAll(filepath.Join(w.dir, "workspace", "memory", "history.jsonl"), 0o700); err != nil {
@@ -401,7 +401,7 @@ func TestDreamWithoutArchive(t *testing.T) {
 // TestHouseJobFails: that a job of the house keeps failing the owner is told, once (P13).
 func TestHouseJobFails(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	s := w.telegramSpot()
 	s.asks("hello", "heard hello")
@@ -474,7 +474,7 @@ func TestP26Undelivered(t *testing.T) {
 func TestP26UndeliveredReport(t *testing.T) {
 	t.Parallel()
 	begun, report := make(chan struct{}), make(chan struct{})
-	w := newTown(t, modelWithSubagents(func(context.Context, llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, modelWithSubagents(func(context.Context, llmtest.Request) llmtest.Reply {
 		close(begun)
 		<-report
 		return llmtest.Reply{Text: "the tea is ready"}

@@ -17,7 +17,7 @@ import (
 func TestClockPage(t *testing.T) {
 	t.Parallel()
 	browser := webtest.Browser(t)
-	s := newTown(t, mindful)
+	s := newTestGateway(t, mindful)
 	s.more["http"] = map[string]any{"listen": freePort(t)}
 	s.start()
 	chat := s.telegramSpot()

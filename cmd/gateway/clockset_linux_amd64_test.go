@@ -15,7 +15,7 @@ import (
 func TestClockIsWrong(t *testing.T) {
 	t.Parallel()
 	begun, open := make(chan struct{}), make(chan struct{})
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if spokenLast(r) == "hang" {
 			close(begun)
 			select {
@@ -51,7 +51,7 @@ func TestClockIsWrong(t *testing.T) {
 // while it was dead is answered (P1, P23).
 func TestClockIsWrongAtFirst(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.discord(discordtest.Config{})
 	w.clock = &wallClock{}
 	w.clock.set(25 * time.Hour)

@@ -16,7 +16,7 @@ import (
 // turn under way gets it though the gateway was told to end.
 func TestP16AnswerWhileClosing(t *testing.T) {
 	asked, closing := make(chan struct{}), make(chan struct{})
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if r.N == 1 {
 			close(asked)
 		}

@@ -13,7 +13,7 @@ import (
 // waits for the disk: the message comes into the inbox, the turn into its log,
 // the answer into the outbox, and both queues are told that they are done.
 func TestCommitsOfATurn(t *testing.T) {
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: "You said " + strings.Join(spoken(r), " ")}
 	})
 	last, said := uint64(0), 0

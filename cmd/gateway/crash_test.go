@@ -15,12 +15,12 @@ import (
 	"parley/llm/llmtest"
 )
 
-// A siege is a town whose gateway is killed with SIGKILL at chosen moments
+// A siege is a testGateway whose gateway is killed with SIGKILL at chosen moments
 // while people talk to it at one venue. The killer counts what the world sees
 // of the gateway: what it does at the venue, requests to the model and the
 // chunks of its answers.
 type siege struct {
-	*town
+	*testGateway
 	venue
 	mu    sync.Mutex
 	kill  func(point string) bool // says whether to kill now
@@ -31,15 +31,15 @@ type siege struct {
 	slow  time.Duration // between two chunks of a slow answer
 }
 
-// newSiege starts a town, which change may change before, where chats are known
+// newSiege starts a testGateway, which change may change before, where chats are known
 // to the gateway, so that what is said in them while it is dead is heard.
-func newSiege(t *testing.T, at string, chats int, change ...func(*town)) *siege {
+func newSiege(t *testing.T, at string, chats int, change ...func(*testGateway)) *siege {
 	s := &siege{died: make(chan string, 1), slow: 100 * time.Millisecond, asked: make([]int, chats)}
 	s.model = s.answer
-	s.town = newTown(t, s.askModel)
-	s.venue = venues[at](s.town, s.reach)
+	s.testGateway = newTestGateway(t, s.askModel)
+	s.venue = venues[at](s.testGateway, s.reach)
 	for _, f := range change {
-		f(s.town)
+		f(s.testGateway)
 	}
 	s.revive()
 	s.open(chats)
@@ -338,8 +338,8 @@ func TestKillAtRandom(t *testing.T) {
 	if testing.Short() {
 		rounds = 1
 	}
-	for at, towns := range map[string]int{"telegram": 2, "discord": 2, "web": 1} {
-		for n := range towns {
+	for at, gateways := range map[string]int{"telegram": 2, "discord": 2, "web": 1} {
+		for n := range gateways {
 			t.Run(fmt.Sprint(at, "/", n), func(t *testing.T) {
 				t.Parallel()
 				seed := uint64(time.Now().UnixNano())

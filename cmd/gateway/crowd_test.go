@@ -28,7 +28,7 @@ import (
 // it is given the answer, without the time that the model took. A chat has one
 // message at a time that is not answered.
 type crowd struct {
-	*town
+	*testGateway
 	program string        // path; "" is the one that newCrowd built
 	front   string        // the model's address, where its time is taken
 	think   time.Duration // the model's, before it answers
@@ -56,7 +56,7 @@ func newCrowd(b testing.TB, program string) *crowd {
 	if err != nil {
 		b.Fatalf("build %s: %v\n%s", program, err, out)
 	}
-	c.town = newTown(b, c.answer)
+	c.testGateway = newTestGateway(b, c.answer)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.llm.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), began{}, time.Now())))
 	}))

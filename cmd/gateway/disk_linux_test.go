@@ -16,17 +16,17 @@ import (
 // when there is again, it is answered without a restart.
 func TestP19FullDisk(t *testing.T) {
 	t.Parallel()
-	for name, limit := range map[string]func(*town) (fill, free func()){"small disk": smallDisk, "file size": fileLimit} {
+	for name, limit := range map[string]func(*testGateway) (fill, free func()){"small disk": smallDisk, "file size": fileLimit} {
 		t.Run(name, func(t *testing.T) {
-			w := newTown(t, echo)
+			w := newTestGateway(t, echo)
 			fill, free := limit(w)
 			fullDisk(t, w, fill, free)
 		})
 	}
 }
 
-// smallDisk puts the town on a disk of its own.
-func smallDisk(w *town) (fill, free func()) {
+// smallDisk puts the testGateway on a disk of its own.
+func smallDisk(w *testGateway) (fill, free func()) {
 	if err := unix.Mount("tmpfs", w.dir, "tmpfs", 0, "size=24m"); err != nil {
 		w.t.Skipf("mount a small disk: %v", err) // a container may not; a limit to the size of files needs no rights
 	}
@@ -48,7 +48,7 @@ func smallDisk(w *town) (fill, free func()) {
 }
 
 // fileLimit lets no file of the gateway grow or change.
-func fileLimit(w *town) (fill, free func()) {
+func fileLimit(w *testGateway) (fill, free func()) {
 	var roomy unix.Rlimit
 	set := func(limit, old *unix.Rlimit) {
 		if err := unix.Prlimit(w.proc.cmd.Process.Pid, unix.RLIMIT_FSIZE, limit, old); err != nil {
@@ -62,7 +62,7 @@ func fileLimit(w *town) (fill, free func()) {
 	return fill, func() { set(&roomy, nil) }
 }
 
-func fullDisk(t *testing.T, w *town, fill, free func()) {
+func fullDisk(t *testing.T, w *testGateway, fill, free func()) {
 	w.start()
 	w.tg.Say(person, "before")
 	w.says(person, "heard before")

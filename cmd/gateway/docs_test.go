@@ -86,7 +86,7 @@ func TestDocumentedKeys(t *testing.T) {
 func TestDocumentedOrders(t *testing.T) {
 	t.Parallel()
 	text := strings.ReplaceAll(pages(t)["docs/operations.md"], "telegram:42", fmt.Sprint("telegram:", person))
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	owner, id := w.visit(), ""
 	examples := regexp.MustCompile(`curl .*-X (\w+) \$URL(\S+) --json '(.*)'`).FindAllStringSubmatch(text, -1)

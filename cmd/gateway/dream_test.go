@@ -70,7 +70,7 @@ func mindful(ctx context.Context, r llmtest.Request) llmtest.Reply {
 }
 
 // memory is what the agent has noted of who.
-func (w *town) memory(who chat.Person) string {
+func (w *testGateway) memory(who chat.Person) string {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.dir, "workspace", who.Folder(), "MEMORY.md"))
 	if err != nil && !os.IsNotExist(err) {
@@ -87,7 +87,7 @@ func them(id int64) chat.Person { return chat.Person(fmt.Sprint("telegram:", id)
 // forgotten (R-S14).
 func TestRS14WhatIsKnown(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.start()
 	s, other := w.telegramSpot(), w.at(asker)
 	own := map[*spot]string{s: "Vermeer", other: "Albatross"}
@@ -130,7 +130,7 @@ func TestRS14WhatIsKnown(t *testing.T) {
 // found later, by who said it (point 4, R-S14).
 func TestSummingUp(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, mindful)
+	w := newTestGateway(t, mindful)
 	w.model["contextWindow"] = 12000
 	w.start()
 	s, other := w.telegramSpot(), w.at(asker)
@@ -174,7 +174,7 @@ func TestSummingUp(t *testing.T) {
 }
 
 // dreamt waits until a dream that was begun has ended, and returns how.
-func (w *town) dreamt() scheduler.Run {
+func (w *testGateway) dreamt() scheduler.Run {
 	w.t.Helper()
 	j := w.job(jobs.DreamID, "over", func(j scheduler.Job) bool {
 		return len(j.Runs) > 0 && j.Runs[len(j.Runs)-1].Seconds > 0
@@ -187,7 +187,7 @@ func (w *town) dreamt() scheduler.Run {
 // again (point 5, R-S14).
 func TestDream(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, mindful)
+	w := newTestGateway(t, mindful)
 	w.start()
 	s, other := w.telegramSpot(), w.at(asker)
 	s.asks("fact: the boat is called Albatross.", "heard fact")
@@ -231,14 +231,14 @@ func TestDream(t *testing.T) {
 func TestDreamKilled(t *testing.T) {
 	t.Parallel()
 	const all = 45 // 20 make a change
-	var w *town
+	var w *testGateway
 	var rounds atomic.Int32
 	died := make(chan int, 9)
 	strike := func(n int32) {
 		_ = w.proc.cmd.Process.Kill() // it runs: nobody else kills it
 		died <- int(n)
 	}
-	w = newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w = newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		reply := mindful(ctx, r)
 		if !dreams(r) {
 			return reply
@@ -290,7 +290,7 @@ func TestDreamKilled(t *testing.T) {
 
 // wakes waits for the end of a dream, and says whether it came before that of the
 // program, which is started again.
-func (w *town) wakes(died <-chan int) bool {
+func (w *testGateway) wakes(died <-chan int) bool {
 	for late := time.Now().Add(waitTime); time.Now().Before(late); soon(w.t.Context()) {
 		select {
 		case <-died:

@@ -45,7 +45,7 @@ func TestCategories(t *testing.T) {
 
 // A wireServer is the network of the channel wire.
 type wireServer struct {
-	w     *town
+	w     *testGateway
 	l     net.Listener
 	conns chan net.Conn
 	conn  net.Conn
@@ -53,7 +53,7 @@ type wireServer struct {
 	n     int
 }
 
-func newWire(w *town) *wireServer {
+func newWire(w *testGateway) *wireServer {
 	l, err := (&net.ListenConfig{}).Listen(w.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		w.t.Fatal(err)
@@ -114,7 +114,7 @@ func (s *wireServer) shows(start string) string {
 // knows, and uses it as people use a channel.
 func TestChannelIsAFolderAndALine(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.program = "parley-with-more-drivers"
 	s := newWire(w)
 	entry := map[string]any{"address": s.l.Addr().String(), "token": "canary-wire", "allow": []string{"u-8"}}
@@ -193,7 +193,7 @@ func TestChannelIsAFolderAndALine(t *testing.T) {
 // of the program knows.
 func TestModelAndStoreAreALineEach(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.program = "parley-with-more-drivers"
 	w.config()
 	w.rewrite(`{"models": {"main": {"type": "parrot", "voice": "shrill", "baseUrl": ""}}, "store": {"type": "cages", "cages": 10}}`)

@@ -24,7 +24,7 @@ import (
 
 const adminToken = "canary-admin-0123456789abcdef"
 
-// A visitor is a browser without a screen at the web face of a town.
+// A visitor is a browser without a screen at the web face of a testGateway.
 type visitor struct {
 	t    testing.TB
 	base string
@@ -37,7 +37,7 @@ var (
 )
 
 // face returns where the web face is, and the code of a new sign-in link.
-func (w *town) face() (base, code string) {
+func (w *testGateway) face() (base, code string) {
 	w.t.Helper()
 	w.base()
 	out, _ := w.run("", "link")
@@ -49,7 +49,7 @@ func (w *town) face() (base, code string) {
 }
 
 // base waits until the web face is open and returns where it is.
-func (w *town) base() string {
+func (w *testGateway) base() string {
 	w.t.Helper()
 	w.logs("web       http", w.starts)
 	all := startLine.FindAllStringSubmatch(w.log.String(), -1)
@@ -57,13 +57,13 @@ func (w *town) base() string {
 }
 
 // visit signs the owner in with the start link.
-func (w *town) visit() *visitor {
+func (w *testGateway) visit() *visitor {
 	w.t.Helper()
 	return w.signIn(w.face())
 }
 
 // invite lets a person in, and returns them signed in.
-func (w *town) invite(name string) *visitor {
+func (w *testGateway) invite(name string) *visitor {
 	w.t.Helper()
 	out, _ := w.run("", "link", name)
 	link := startLink.FindStringSubmatch(out)
@@ -73,7 +73,7 @@ func (w *town) invite(name string) *visitor {
 	return w.signIn(link[1], link[2])
 }
 
-func (w *town) signIn(base, code string) *visitor {
+func (w *testGateway) signIn(base, code string) *visitor {
 	w.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -212,7 +212,7 @@ func (v *visitor) conversation() string {
 // see nothing (R-S2, R-S3).
 func TestWebFace(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if strings.HasPrefix(spokenLast(r), "list") && !used(r) {
 			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "c1", Name: "list_dir", Args: `{"path": "."}`}}}
 		}
@@ -295,7 +295,7 @@ func spokenLast(r llmtest.Request) string {
 // key opens nothing else.
 func TestOpenAIClient(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	base := w.base()
 	out, code := w.run("", "key", "owner", "laptop")
@@ -361,7 +361,7 @@ func TestOpenAIClient(t *testing.T) {
 // of the failure as of any other, streaming and not.
 func TestOpenAIClientOfAModelThatFails(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(context.Context, llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Status: http.StatusUnauthorized}
 	})
 	w.start()

@@ -58,7 +58,7 @@ type recording struct {
 
 // record runs a command line of the program, which must succeed, and records
 // what it does to the data folder.
-func (w *town) record(args ...string) *recording {
+func (w *testGateway) record(args ...string) *recording {
 	w.t.Helper()
 	strace := needs(w.t, "strace")
 	r := &recording{root: w.dir, before: map[name]*node{}, now: map[name]*node{}, offsets: map[string]*int64{}}
@@ -319,9 +319,9 @@ func (r *recording) image(dir string, n int, rnd *rand.Rand) error {
 func TestTortureRestoreImages(t *testing.T) {
 	t.Parallel()
 	rnd := seeded(t)
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.config()
-	note := func(v *town) string { return filepath.Join(v.dir, "workspace", "notes", "note.txt") }
+	note := func(v *testGateway) string { return filepath.Join(v.dir, "workspace", "notes", "note.txt") }
 	say := func(text string) {
 		if out, code := w.run("", "chat", "-m", text); code != 0 {
 			t.Fatalf("chat: %d: %s", code, out)
@@ -341,7 +341,7 @@ func TestTortureRestoreImages(t *testing.T) {
 		if i%4 > 0 {
 			n = rnd.IntN(n)
 		}
-		v := &town{t: t, dir: t.TempDir(), tg: w.tg, llm: w.llm}
+		v := &testGateway{t: t, dir: t.TempDir(), tg: w.tg, llm: w.llm}
 		if err := r.image(v.dir, n, rnd); err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +378,7 @@ func TestTortureRestoreImages(t *testing.T) {
 func TestTortureBackupImages(t *testing.T) {
 	t.Parallel()
 	rnd := seeded(t)
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.config()
 	if out, code := w.run("", "chat", "-m", "hello"); code != 0 {
 		t.Fatalf("chat: %d: %s", code, out)
@@ -413,7 +413,7 @@ func TestTortureFileImages(t *testing.T) {
 	t.Parallel()
 	rnd := seeded(t)
 	text := func(c string) string { return strings.Repeat(c, map[string]int{"x": 5000, "y": 6000}[c]) }
-	w := newTown(t, func(ctx context.Context, q llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, q llmtest.Request) llmtest.Reply {
 		if used(q) {
 			return echo(ctx, q)
 		}

@@ -20,7 +20,7 @@ import (
 // owners go on.
 func TestBytesOfAPerson(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if strings.HasPrefix(spokenLast(r), "write") && !used(r) {
 			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "c1", Name: "write_file", Args: `{"path": "notes.txt", "content": "` + strings.Repeat("x", 900) + `"}`}}}
 		}
@@ -89,7 +89,7 @@ func TestBytesOfAPerson(t *testing.T) {
 // deleted. Owners and others go on.
 func TestStoredOfAPerson(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.more["limits"] = map[string]any{"person": map[string]any{"stored": 100_000}}
 	w.owners = append(w.owners, "web")
 	w.start()
@@ -145,7 +145,7 @@ func TestStoredOfAPerson(t *testing.T) {
 func TestIntakeStopsBeforeTheDiskIsFull(t *testing.T) {
 	t.Parallel()
 	going := make(chan struct{})
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if spokenLast(r) == "slowly" {
 			select {
 			case <-going:

@@ -14,7 +14,7 @@ import (
 // nobody else (R-S15).
 func TestRS15LimitsOfADay(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		reply := echo(ctx, r)
 		reply.Usage = &llm.Usage{In: 10, Out: 5}
 		return reply
@@ -50,7 +50,7 @@ func TestRS15LimitsOfADay(t *testing.T) {
 // by now (R-S24).
 func TestRS15JobsOfAPerson(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	add := func() (string, int) {
 		return w.run("", "cron", "add", "--every", "1h", "--to", "console:local", "Stretch")
 	}

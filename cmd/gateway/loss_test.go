@@ -15,7 +15,7 @@ import (
 
 // spoilStore flips a bit wherever the store says text, and leaves its size and
 // time as they were: damage at rest.
-func (w *town) spoilStore(text string) {
+func (w *testGateway) spoilStore(text string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, backup.StoreFile)
 	data, err := os.ReadFile(path)
@@ -40,7 +40,7 @@ func (w *town) spoilStore(text string) {
 
 // losePage overwrites with zeros every page in which the store says text, and
 // leaves its time as it was: what a disk may do at rest.
-func (w *town) losePage(text string) {
+func (w *testGateway) losePage(text string) {
 	w.t.Helper()
 	const pageSize = 4096
 	path := filepath.Join(w.dir, backup.StoreFile)
@@ -64,7 +64,7 @@ func (w *town) losePage(text string) {
 }
 
 // copyStore makes a copy as each day does.
-func (w *town) copyStore() string {
+func (w *testGateway) copyStore() string {
 	w.t.Helper()
 	s, err := bolt.Open(w.t.Context(), bolt.Config{Dir: w.dir})
 	if err == nil {
@@ -81,7 +81,7 @@ func (w *town) copyStore() string {
 // and a transcript shows what is missing.
 func TestDamageAtRest(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	for _, text := range []string{"one", "the victim", "three"} {
 		w.tg.Say(person, text)
@@ -126,7 +126,7 @@ func TestDamageAtRest(t *testing.T) {
 // log, transcripts and searches show what is missing.
 func TestLostEndOfConversation(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	for i := range 12 {
 		text := fmt.Sprintf("number %d %s", i, strings.Repeat("and so on ", 20))
@@ -170,7 +170,7 @@ func TestLostEndOfConversation(t *testing.T) {
 // is set aside, and the latest copy takes its place.
 func TestBrokenHeadIsReplaced(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")
@@ -203,7 +203,7 @@ func TestBrokenHeadIsReplaced(t *testing.T) {
 
 // fails runs the gateway, which must end with the exit code that service
 // managers do not answer with another start, and say all of texts.
-func (w *town) fails(texts ...string) {
+func (w *testGateway) fails(texts ...string) {
 	w.t.Helper()
 	before := len(w.log.String())
 	_, code := w.run("", "run")
@@ -219,7 +219,7 @@ func (w *town) fails(texts ...string) {
 // disk is not mounted.
 func TestLostWorkspaceIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")
@@ -254,7 +254,7 @@ func TestLostWorkspaceIsAskedAbout(t *testing.T) {
 // is nowhere any more. It is asked about as if the folder had stayed.
 func TestWorkspaceLostInMove(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")
@@ -271,7 +271,7 @@ func TestWorkspaceLostInMove(t *testing.T) {
 }
 
 // doctorFinds wants parley doctor to fail and to name what is wrong.
-func (w *town) doctorFinds(what string) {
+func (w *testGateway) doctorFinds(what string) {
 	w.t.Helper()
 	if out, code := w.run("", "doctor"); code != exitFailure || !strings.Contains(out, what) {
 		w.t.Errorf("doctor: exit code %d, want %q in\n%s", code, what, out)

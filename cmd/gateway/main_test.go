@@ -28,7 +28,7 @@ func TestScripts(t *testing.T) {
 			for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "TELEGRAM_BOT_TOKEN"} {
 				e.Setenv(name, "")
 			}
-			e.Values[scriptTownKey{}] = &scriptTown{test: e.T()}
+			e.Values[scriptGatewayKey{}] = &scriptGateway{test: e.T()}
 			return os.Mkdir(e.WorkDir+"/home", 0o755)
 		},
 		Condition: func(name string) (bool, error) {

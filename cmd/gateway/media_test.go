@@ -28,7 +28,7 @@ func picture(t testing.TB) []byte {
 }
 
 // inbox returns the files of the workspace's inbox.
-func (w *town) inbox() (names []string) {
+func (w *testGateway) inbox() (names []string) {
 	w.t.Helper()
 	names, err := filepath.Glob(filepath.Join(w.dir, "workspace", "inbox", "*", "*"))
 	if err != nil {
@@ -43,7 +43,7 @@ func TestPictureOverACrash(t *testing.T) {
 	for at, point := range map[string]string{"telegram": "after getFile", "discord": "after GET /channels/{id}/messages/{id}"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			s := newSiege(t, at, 1, func(w *town) { w.model["vision"] = true })
+			s := newSiege(t, at, 1, func(w *testGateway) { w.model["vision"] = true })
 			shot := picture(t)
 			s.asked[0]++
 			s.killAt(nth(1, point), func() {
@@ -80,7 +80,7 @@ func TestVoice(t *testing.T) {
 	for _, listens := range []bool{true, false} {
 		t.Run(fmt.Sprint("listens ", listens), func(t *testing.T) {
 			t.Parallel()
-			w := newTown(t, echo)
+			w := newTestGateway(t, echo)
 			dc := w.discord(discordtest.Config{})
 			if listens {
 				w.llm.Hear = func(_ context.Context, s llmtest.Speech) llmtest.Reply {
@@ -118,7 +118,7 @@ func TestVoice(t *testing.T) {
 // TestFilesGoOut: the agent sends files of its workspace, and no others (D-089).
 func TestFilesGoOut(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		file, found := strings.CutPrefix(spokenLast(r), "send ")
 		switch rs := results(r); {
 		case len(rs) > 0:

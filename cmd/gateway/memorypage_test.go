@@ -16,7 +16,7 @@ import (
 // why it does not is told (point 5, R-S14).
 func TestMemoryPage(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.more["http"], w.more["dream"] = map[string]any{"listen": freePort(t)}, map[string]any{"cron": "0 4 * * *"}
 	const anna = person + 1
 	for _, id := range []int64{person, anna} {

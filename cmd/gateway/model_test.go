@@ -28,7 +28,7 @@ func TestP11ModelFails(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	tries := map[string][]time.Time{}
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		mu.Lock()
 		defer mu.Unlock()
 		text := strings.Join(spoken(r), ", ")
@@ -69,7 +69,7 @@ func TestP11ModelFails(t *testing.T) {
 // TestP11Fallback: when one model does not answer, the next one does, once.
 func TestP11Fallback(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if r.Model == "gpt-test" {
 			return llmtest.Reply{Status: http.StatusServiceUnavailable, Header: map[string]string{"Retry-After": "600"}, Body: "<html>down</html>"}
 		}
@@ -96,7 +96,7 @@ func TestP11Fallback(t *testing.T) {
 func TestOutgrownWindow(t *testing.T) {
 	t.Parallel()
 	const window = 6000 // tokens
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if len(r.Body)/8 > window {
 			return llmtest.Reply{Status: http.StatusBadRequest, Body: `{"error": {"message": "too long", "code": "context_length_exceeded"}}`}
 		}
@@ -135,7 +135,7 @@ func TestOutgrownWindow(t *testing.T) {
 // "tool-call format from odd models").
 func TestOddToolCalls(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		if rs := results(r); len(rs) > 0 {
 			return llmtest.Reply{Text: "done: " + strings.Join(rs, "; ")}
 		}
@@ -158,7 +158,7 @@ func TestOddToolCalls(t *testing.T) {
 func TestLittleRoom(t *testing.T) {
 	t.Parallel()
 	for window, want := range map[int]bool{4000: true, 64000: false} {
-		w := newTown(t, obedient)
+		w := newTestGateway(t, obedient)
 		w.model["contextWindow"] = window
 		w.start()
 		w.tg.Say(person, "/status")

@@ -36,84 +36,86 @@ import (
 //	log REGEXP             waits until the log of the gateway matches, and sets $found to the first group
 //	nowhere TEXT           wants no file, no log and no request to the model to hold it
 func networkCommands() map[string]func(*testscript.TestScript, bool, []string) {
-	plain := func(do func(n *scriptTown, ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
+	plain := func(do func(n *scriptGateway, ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
 		return func(ts *testscript.TestScript, negated bool, args []string) {
-			n := ts.Value(scriptTownKey{}).(*scriptTown)
-			if negated || n.town == nil {
+			n := ts.Value(scriptGatewayKey{}).(*scriptGateway)
+			if negated || n.testGateway == nil {
 				ts.Fatalf("there are no networks, or the command is negated")
 			}
 			do(n, ts, args)
 		}
 	}
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"networks": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Value(scriptTownKey{}).(*scriptTown).begin(ts) },
-		"config":   plain((*scriptTown).addConfig),
-		"model":    plain((*scriptTown).breakModel),
-		"gateway":  plain((*scriptTown).runGateway),
-		"finish":   plain((*scriptTown).stopGateway),
-		"say":      plain((*scriptTown).sayAs),
-		"block":    plain((*scriptTown).blockBot),
-		"quiet":    plain((*scriptTown).countMessages),
-		"find":     plain((*scriptTown).findInOutput),
-		"recent":   plain((*scriptTown).wantRecent),
-		"hear":     plain((*scriptTown).waitForMessage),
-		"until":    plain((*scriptTown).repeatUntil),
-		"log":      plain((*scriptTown).waitForLog),
-		"nowhere":  plain((*scriptTown).wantNowhere),
+		"networks": func(ts *testscript.TestScript, _ bool, _ []string) {
+			ts.Value(scriptGatewayKey{}).(*scriptGateway).begin(ts)
+		},
+		"config":  plain((*scriptGateway).addConfig),
+		"model":   plain((*scriptGateway).breakModel),
+		"gateway": plain((*scriptGateway).runGateway),
+		"finish":  plain((*scriptGateway).stopGateway),
+		"say":     plain((*scriptGateway).sayAs),
+		"block":   plain((*scriptGateway).blockBot),
+		"quiet":   plain((*scriptGateway).countMessages),
+		"find":    plain((*scriptGateway).findInOutput),
+		"recent":  plain((*scriptGateway).wantRecent),
+		"hear":    plain((*scriptGateway).waitForMessage),
+		"until":   plain((*scriptGateway).repeatUntil),
+		"log":     plain((*scriptGateway).waitForLog),
+		"nowhere": plain((*scriptGateway).wantNowhere),
 	}
 }
 
-// A scriptTown is among the values of a script.
-type scriptTown struct {
-	town    *town // nil before the networks begin
-	test    testscript.T
-	refuses bool // the model refuses the key
+// A scriptGateway is among the values of a script.
+type scriptGateway struct {
+	testGateway *testGateway // nil before the networks begin
+	test        testscript.T
+	refuses     bool // the model refuses the key
 }
 
-type scriptTownKey struct{}
+type scriptGatewayKey struct{}
 
-func (n *scriptTown) begin(ts *testscript.TestScript) {
-	n.town = newTown(n.test.(testing.TB), func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+func (n *scriptGateway) begin(ts *testscript.TestScript) {
+	n.testGateway = newTestGateway(n.test.(testing.TB), func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if n.refuses {
 			return llmtest.Reply{Status: http.StatusUnauthorized}
 		}
 		return echo(ctx, r)
 	})
-	n.town.dir = filepath.Join(ts.Getenv("HOME"), ".parley")
-	ts.Check(os.MkdirAll(n.town.dir, 0o700))
-	ts.Defer(n.town.kill)
+	n.testGateway.dir = filepath.Join(ts.Getenv("HOME"), ".parley")
+	ts.Check(os.MkdirAll(n.testGateway.dir, 0o700))
+	ts.Defer(n.testGateway.kill)
 	ts.Setenv("TOWN_MODEL_KEY", canaryKey)
-	ts.Setenv("TOWN_BOT_TOKEN", n.town.tg.Token())
-	ts.Setenv("TELEGRAM", n.town.tg.URL)
-	n.town.config()
+	ts.Setenv("TOWN_BOT_TOKEN", n.testGateway.tg.Token())
+	ts.Setenv("TELEGRAM", n.testGateway.tg.URL)
+	n.testGateway.config()
 }
 
-func (n *scriptTown) addConfig(ts *testscript.TestScript, args []string) {
+func (n *scriptGateway) addConfig(ts *testscript.TestScript, args []string) {
 	var value any
 	ts.Check(json.Unmarshal([]byte(args[1]), &value))
-	n.town.more[args[0]] = value
-	n.town.config()
+	n.testGateway.more[args[0]] = value
+	n.testGateway.config()
 }
 
-func (n *scriptTown) breakModel(ts *testscript.TestScript, args []string) {
+func (n *scriptGateway) breakModel(ts *testscript.TestScript, args []string) {
 	switch args[0] {
 	case "refuses":
 		n.refuses = true
 	case "gone":
-		n.town.llm.Close()
+		n.testGateway.llm.Close()
 	default:
 		ts.Fatalf("a model refuses or is gone")
 	}
 }
 
-func (n *scriptTown) runGateway(ts *testscript.TestScript, args []string) {
-	n.town.args = args
-	n.town.start()
-	ts.Setenv("PID", strconv.Itoa(n.town.proc.cmd.Process.Pid))
+func (n *scriptGateway) runGateway(ts *testscript.TestScript, args []string) {
+	n.testGateway.args = args
+	n.testGateway.start()
+	ts.Setenv("PID", strconv.Itoa(n.testGateway.proc.cmd.Process.Pid))
 }
 
-func (n *scriptTown) stopGateway(ts *testscript.TestScript, _ []string) {
-	if code := n.town.stop(); code != 0 {
+func (n *scriptGateway) stopGateway(ts *testscript.TestScript, _ []string) {
+	if code := n.testGateway.stop(); code != 0 {
 		ts.Fatalf("the gateway ends with exit code %d", code)
 	}
 }
@@ -124,21 +126,21 @@ func personOf(ts *testscript.TestScript, arg string) int64 {
 	return person
 }
 
-func (n *scriptTown) sayAs(ts *testscript.TestScript, args []string) {
-	n.town.tg.Say(personOf(ts, args[0]), args[1])
+func (n *scriptGateway) sayAs(ts *testscript.TestScript, args []string) {
+	n.testGateway.tg.Say(personOf(ts, args[0]), args[1])
 }
 
-func (n *scriptTown) blockBot(ts *testscript.TestScript, args []string) {
-	n.town.tg.Block(personOf(ts, args[0]))
+func (n *scriptGateway) blockBot(ts *testscript.TestScript, args []string) {
+	n.testGateway.tg.Block(personOf(ts, args[0]))
 }
 
-func (n *scriptTown) countMessages(ts *testscript.TestScript, args []string) {
-	if texts := botTexts(n.town.tg.Chat(personOf(ts, args[0]))); strconv.Itoa(len(texts)) != args[1] {
+func (n *scriptGateway) countMessages(ts *testscript.TestScript, args []string) {
+	if texts := botTexts(n.testGateway.tg.Chat(personOf(ts, args[0]))); strconv.Itoa(len(texts)) != args[1] {
 		ts.Fatalf("the bot said %q", texts)
 	}
 }
 
-func (n *scriptTown) findInOutput(ts *testscript.TestScript, args []string) {
+func (n *scriptGateway) findInOutput(ts *testscript.TestScript, args []string) {
 	want, text := regexp.MustCompile(args[0]), ts.ReadFile("stdout")
 	if !want.MatchString(text) {
 		ts.Fatalf("the output is %q", text)
@@ -146,7 +148,7 @@ func (n *scriptTown) findInOutput(ts *testscript.TestScript, args []string) {
 	setFound(ts, want, text)
 }
 
-func (n *scriptTown) wantRecent(ts *testscript.TestScript, args []string) {
+func (n *scriptGateway) wantRecent(ts *testscript.TestScript, args []string) {
 	zone, err := time.LoadLocation(args[0])
 	ts.Check(err)
 	m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
@@ -160,9 +162,9 @@ func (n *scriptTown) wantRecent(ts *testscript.TestScript, args []string) {
 	}
 }
 
-func (n *scriptTown) waitForMessage(ts *testscript.TestScript, args []string) {
+func (n *scriptGateway) waitForMessage(ts *testscript.TestScript, args []string) {
 	want := regexp.MustCompile(args[1])
-	texts := n.town.told(personOf(ts, args[0]), args[1], func(texts []string) bool {
+	texts := n.testGateway.told(personOf(ts, args[0]), args[1], func(texts []string) bool {
 		return len(texts) > 0 && want.MatchString(texts[len(texts)-1])
 	})
 	setFound(ts, want, texts[len(texts)-1])
@@ -175,9 +177,9 @@ func setFound(ts *testscript.TestScript, want *regexp.Regexp, text string) {
 	}
 }
 
-func (n *scriptTown) repeatUntil(ts *testscript.TestScript, args []string) {
+func (n *scriptGateway) repeatUntil(ts *testscript.TestScript, args []string) {
 	want := regexp.MustCompile(args[0])
-	for late := time.Now().Add(waitTime); ; soon(n.town.t.Context()) {
+	for late := time.Now().Add(waitTime); ; soon(n.testGateway.t.Context()) {
 		_ = ts.Exec(args[1], args[2:]...) // its exit code may change, too
 		text := ts.ReadFile("stdout")
 		if want.MatchString(text) {
@@ -190,10 +192,10 @@ func (n *scriptTown) repeatUntil(ts *testscript.TestScript, args []string) {
 	}
 }
 
-func (n *scriptTown) waitForLog(ts *testscript.TestScript, args []string) {
+func (n *scriptGateway) waitForLog(ts *testscript.TestScript, args []string) {
 	want := regexp.MustCompile(args[0])
 	for late := time.After(waitTime); ; {
-		text, more := n.town.log.next()
+		text, more := n.testGateway.log.next()
 		if want.MatchString(text) {
 			setFound(ts, want, text)
 			return
@@ -206,9 +208,9 @@ func (n *scriptTown) waitForLog(ts *testscript.TestScript, args []string) {
 	}
 }
 
-func (n *scriptTown) wantNowhere(ts *testscript.TestScript, args []string) {
-	n.town.grep(args[0])
-	for _, r := range n.town.llm.Requests() {
+func (n *scriptGateway) wantNowhere(ts *testscript.TestScript, args []string) {
+	n.testGateway.grep(args[0])
+	for _, r := range n.testGateway.llm.Requests() {
 		if bytes.Contains(r.Body, []byte(args[0])) {
 			ts.Fatalf("%q reached the model", args[0])
 		}

@@ -27,7 +27,7 @@ func keepsGoing(ctx context.Context, r llmtest.Request) llmtest.Reply {
 }
 
 // answerKept returns the name of the one whole answer that is kept for who.
-func (w *town) answerKept(who chat.Person) string {
+func (w *testGateway) answerKept(who chat.Person) string {
 	w.t.Helper()
 	folder := filepath.Join(w.dir, "workspace", who.InboxFolder(), "answers")
 	entries, err := os.ReadDir(folder)
@@ -44,7 +44,7 @@ func (w *town) answerKept(who chat.Person) string {
 // all of it, also if the process is killed meanwhile. It is for whom it was made.
 func TestRunawayAnswer(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, keepsGoing)
+	w := newTestGateway(t, keepsGoing)
 	w.discord(discordtest.Config{})
 	w.start()
 	w.online()

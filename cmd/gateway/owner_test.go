@@ -21,8 +21,8 @@ import (
 
 const otherUser = 4711 // of this machine, not root
 
-// ownedBy gives the town's data folder to the user uid, who runs its gateway.
-func (w *town) ownedBy(uid int) {
+// ownedBy gives the testGateway's data folder to the user uid, who runs its gateway.
+func (w *testGateway) ownedBy(uid int) {
 	w.t.Helper()
 	if os.Geteuid() != 0 {
 		w.t.Skip("only root can act as other users")
@@ -61,7 +61,7 @@ func (w *town) ownedBy(uid int) {
 // was running or not.
 func TestRootLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.ownedBy(otherUser)
 	asRoot := func() {
 		t.Helper()
@@ -103,7 +103,7 @@ func TestRootLeavesNothingBehind(t *testing.T) {
 // folder are replaced; a lock of root's is told of in words.
 func TestSocketsOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.ownedBy(otherUser)
 	for _, name := range []string{"parley.sock", "admin.sock"} {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(w.dir, name), Net: "unix"})
@@ -137,7 +137,7 @@ func TestSocketsOfAnotherUser(t *testing.T) {
 // changes.
 func TestFilesOfNoUse(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.ownedBy(otherUser)
 	if _, code := w.run("", "chat", "-m", "one"); code != 0 {
 		t.Fatalf("chat: %d", code)
@@ -190,7 +190,7 @@ func TestFilesOfNoUse(t *testing.T) {
 // the data folder waits for it.
 func TestStartDuringBriefCommand(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.config()
 	s, err := bolt.Open(t.Context(), bolt.Config{Dir: w.dir, Brief: true})
 	if err != nil {
@@ -209,7 +209,7 @@ func TestStartDuringBriefCommand(t *testing.T) {
 // anew, time and again, each start succeeds and each question is answered.
 func TestCommandsBesideRestarts(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")
@@ -239,7 +239,7 @@ func TestCommandsBesideRestarts(t *testing.T) {
 // TestSharedWorkspace: two gateways with one workspace tell their owners.
 func TestSharedWorkspace(t *testing.T) {
 	t.Parallel()
-	one, two := newTown(t, echo), newTown(t, echo)
+	one, two := newTestGateway(t, echo), newTestGateway(t, echo)
 	two.more["workspace"] = filepath.Join(one.dir, "workspace")
 	one.start()
 	one.tg.Say(person, "one")
@@ -266,7 +266,7 @@ func copyProgram(to, from string) error {
 // gateway goes on if that gateway ends before the next request.
 func TestGatewayEndsBetweenRequests(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "one")
 	w.says(person, "heard one")

@@ -19,7 +19,7 @@ func TestP10ParkedReply(t *testing.T) {
 	t.Parallel()
 	const friend = 8001
 	blocked := make(chan struct{})
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if spokenLast(r) == "tell me later" {
 			select {
 			case <-blocked:
@@ -83,7 +83,7 @@ func TestP10ParkedReply(t *testing.T) {
 // one that is answered at once is not, which costs no call.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		reply := echo(ctx, r)
 		if spokenLast(r) == "slow" {
 			reply.Pause = 1500 * time.Millisecond // after each of two chunks

@@ -19,7 +19,7 @@ const guest = person + 1 // may talk, and is no owner
 
 // does has somebody tell an obedient model what to call, and returns what the
 // tools said.
-func (w *town) does(who int64, calls ...string) string {
+func (w *testGateway) does(who int64, calls ...string) string {
 	w.t.Helper()
 	n := len(botTexts(w.tg.Chat(who)))
 	w.tg.Say(who, "call "+strings.Join(calls, "\ncall ")+"\n"+sayWhen)
@@ -30,7 +30,7 @@ func (w *town) does(who int64, calls ...string) string {
 }
 
 // received returns what files the bot sent to a chat.
-func (w *town) received(who int64) (data []string) {
+func (w *testGateway) received(who int64) (data []string) {
 	for _, m := range w.tg.Chat(who) {
 		for _, f := range m.Files {
 			if m.FromBot() {
@@ -45,7 +45,7 @@ func (w *town) received(who int64) (data []string) {
 // checked is what the channel sends, however its name is spelled.
 func TestTildeFolder(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.start()
 	const secret = "the owner's secret"
 	others := chat.Person("telegram:9").Folder() + "/MEMORY.md"
@@ -82,7 +82,7 @@ func TestTildeFolder(t *testing.T) {
 // TestUploadsArePrivate: what somebody sent is for them and for owners (R-S14).
 func TestUploadsArePrivate(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.start()
 	const group = -1001
 	post := func(chat int64, text string, opts ...telegramtest.Option) string {
@@ -140,7 +140,7 @@ func TestUploadsArePrivate(t *testing.T) {
 // and an owner is asked about it each time.
 func TestPlantedFiles(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.start()
 	w.file("mirror.git/HEAD", "ref: refs/heads/main\n")
 	for _, name := range []string{
@@ -172,7 +172,7 @@ func TestPlantedFiles(t *testing.T) {
 // nobody's turn, and the model is told what to use instead.
 func TestKeptFiles(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.start()
 	w.does(person, `write_file {"path": "notes.txt", "content": "x"}`)
 	w.tg.Say(person, "/new")
@@ -202,7 +202,7 @@ func TestKeptFiles(t *testing.T) {
 // other users of the machine, also not what an earlier version left open (R-S6).
 func TestNobodyElseReads(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.file("notes/old.txt", "from an earlier version") // 0644, in folders of 0755
 	script := w.file("notes/run.sh", "#!/bin/sh")
 	if err := os.Chmod(script, 0o775); err != nil {
@@ -240,7 +240,7 @@ func TestNobodyElseReads(t *testing.T) {
 // by a file that such a turn wrote, in another conversation (R-S12).
 func TestFilesTaint(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		last, rs := spokenLast(r), results(r)
 		if len(rs) > 0 {
 			last = rs[len(rs)-1]

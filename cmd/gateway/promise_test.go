@@ -41,7 +41,7 @@ func stuck(until <-chan struct{}) llmtest.Handler {
 }
 
 // askedFor waits until the model was asked n times.
-func (w *town) askedFor(n int) {
+func (w *testGateway) askedFor(n int) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer cancel()
@@ -51,7 +51,7 @@ func (w *town) askedFor(n int) {
 }
 
 // signal sends one to the gateway.
-func (w *town) signal(s os.Signal) {
+func (w *testGateway) signal(s os.Signal) {
 	w.t.Helper()
 	if err := w.proc.cmd.Process.Signal(s); err != nil {
 		w.t.Fatal(err)
@@ -59,7 +59,7 @@ func (w *town) signal(s os.Signal) {
 }
 
 // ends waits for the end of the gateway and returns its exit code.
-func (w *town) ends(within time.Duration) int {
+func (w *testGateway) ends(within time.Duration) int {
 	w.t.Helper()
 	select {
 	case <-w.proc.ended:
@@ -74,7 +74,7 @@ func (w *town) ends(within time.Duration) int {
 // (the pain "stuck session, nothing answers").
 func TestP14OthersDoNotWait(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, stuck(nil))
+	w := newTestGateway(t, stuck(nil))
 	w.start()
 	w.tg.Say(person, "hang")
 	w.askedFor(1)
@@ -97,7 +97,7 @@ func TestP14OthersDoNotWait(t *testing.T) {
 func TestP16SigtermFinishesTheTurn(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan struct{})
-	w := newTown(t, stuck(goOn))
+	w := newTestGateway(t, stuck(goOn))
 	w.more = map[string]any{"log": map[string]any{"level": "debug"}}
 	w.start()
 	w.tg.Say(person, "hang")
@@ -124,7 +124,7 @@ func TestP16SigtermFinishesTheTurn(t *testing.T) {
 // off in time, also while Telegram hangs, and taken up again by the next process.
 func TestP16LongTurnIsResumed(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if r.N == 1 {
 			<-ctx.Done()
 		}
@@ -153,7 +153,7 @@ func TestP16LongTurnIsResumed(t *testing.T) {
 func TestP16SecondSignal(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan struct{})
-	w := newTown(t, stuck(goOn))
+	w := newTestGateway(t, stuck(goOn))
 	w.more = map[string]any{"log": map[string]any{"level": "debug"}}
 	w.start()
 	w.tg.Say(person, "hang")
@@ -168,7 +168,7 @@ func TestP16SecondSignal(t *testing.T) {
 }
 
 // rewrite writes config.json anew while the gateway runs.
-func (w *town) rewrite(text string) {
+func (w *testGateway) rewrite(text string) {
 	w.t.Helper()
 	if err := os.WriteFile(filepath.Join(w.dir, "config.json"), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
@@ -179,7 +179,7 @@ func (w *town) rewrite(text string) {
 // broken file changes nothing (the pain "config edit bricks the gateway").
 func TestP22ConfigOfARunningGateway(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: r.Model + " here"}
 	})
 	w.more = map[string]any{"channels": map[string]any{
@@ -216,7 +216,7 @@ func TestP22ConfigOfARunningGateway(t *testing.T) {
 // words (the pain "Telegram 409 conflict").
 func TestP24Conflict(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.tg.Fail("getUpdates", telegramtest.Fault{Code: 409, Text: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"})
 	w.start()
 	w.logs("another process polls this bot: stop it, or give it a bot of its own", 1)
@@ -226,7 +226,7 @@ func TestP24Conflict(t *testing.T) {
 // goes deaf: polling or gateway stops").
 func TestDeafTelegram(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.tg.Fail("getUpdates", telegramtest.Fault{DropBefore: true})
 	w.tg.Fail("getUpdates", telegramtest.Fault{Code: 502, Page: "<html>Bad Gateway</html>"})
 	w.tg.Say(person, "do you hear me?")
@@ -283,7 +283,7 @@ func TestP8PutAside(t *testing.T) {
 // pain "session poisoned by broken tool pairs").
 func TestP25PoisonedHistory(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	s, err := bolt.Open(t.Context(), bolt.Config{Dir: w.dir})
 	if err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestP25PoisonedHistory(t *testing.T) {
 // and every three seconds in a group (the pain "Telegram 429 and rate limits").
 func TestStreamingRate(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(context.Context, llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(context.Context, llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: strings.Repeat("word ", 80) + "end", Pause: 80 * time.Millisecond}
 	})
 	const group = -1001
@@ -371,7 +371,7 @@ func TestStreamingRate(t *testing.T) {
 // without the token, and the terminal works on.
 func TestP24WrongToken(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.tg.Fail("getUpdates", telegramtest.Fault{Page: "<html>", Code: http.StatusBadGateway})
 	w.tg.Fail("getUpdates", telegramtest.Fault{Times: -1, Code: http.StatusUnauthorized, Text: "Unauthorized"})
 	w.start()

@@ -31,7 +31,7 @@ func curious(ctx context.Context, r llmtest.Request) llmtest.Reply {
 }
 
 // allowing restricts a channel to the people of these tests.
-func (w *town) allowing(channel string) {
+func (w *testGateway) allowing(channel string) {
 	w.channels[channel].(map[string]any)["allow"] = []string{fmt.Sprint(asker), fmt.Sprint(reader)}
 }
 
@@ -62,7 +62,7 @@ func answered(texts ...string) bool {
 func TestQuestionOnTelegram(t *testing.T) {
 	t.Parallel()
 	const group = -1007
-	w := newTown(t, curious)
+	w := newTestGateway(t, curious)
 	w.allowing("telegram")
 	w.start()
 	w.tg.Say(group, "@parleybot paint it", telegramtest.As(asker, "Ada"))
@@ -98,7 +98,7 @@ func TestQuestionOnTelegram(t *testing.T) {
 }
 
 // shows waits until a chat shows a message for which ok is true.
-func (w *town) shows(chat int64, what string, ok func(telegramtest.Message) bool) {
+func (w *testGateway) shows(chat int64, what string, ok func(telegramtest.Message) bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
@@ -120,7 +120,7 @@ func (w *town) shows(chat int64, what string, ok func(telegramtest.Message) bool
 // dead, and is made again.
 func TestQuestionOnDiscord(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, curious)
+	w := newTestGateway(t, curious)
 	dc := w.discord(discordtest.Config{})
 	w.allowing("discord")
 	w.start()
@@ -173,7 +173,7 @@ func TestQuestionOnDiscord(t *testing.T) {
 }
 
 // shown waits until a channel of Discord shows a message for which ok is true.
-func (w *town) shown(channel, what string, ok func(discordtest.Message) bool) {
+func (w *testGateway) shown(channel, what string, ok func(discordtest.Message) bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
@@ -194,7 +194,7 @@ func (w *town) shown(channel, what string, ok func(discordtest.Message) bool) {
 // TestQuestionOnTheWeb is the same on the page, which sends a press until it is taken.
 func TestQuestionOnTheWeb(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, curious)
+	w := newTestGateway(t, curious)
 	w.more["http"] = map[string]any{"listen": freePort(t)}
 	w.start()
 	v := w.visit()

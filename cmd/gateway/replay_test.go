@@ -30,9 +30,9 @@ import (
 
 var update = flag.Bool("update", false, "make the recordings of testdata anew")
 
-// talks are what is said for each recording, in a town of its own.
-var talks = map[string]func(w *town, say func(text string) int){
-	"plain": func(w *town, say func(string) int) {
+// talks are what is said for each recording, in a testGateway of its own.
+var talks = map[string]func(w *testGateway, say func(text string) int){
+	"plain": func(w *testGateway, say func(string) int) {
 		say("hello")
 		say("/new")
 		say("and now?")
@@ -40,7 +40,7 @@ var talks = map[string]func(w *town, say func(text string) int){
 		w.start()
 		say("still there?")
 	},
-	"tools": func(w *town, say func(string) int) {
+	"tools": func(w *testGateway, say func(string) int) {
 		w.file("a.txt", "alpha\n")
 		w.file("b.txt", "beta\n")
 		say("call read_file {\"path\": \"a.txt\"}\ncall read_file {\"path\": \"b.txt\"}\ncall read_file {\"path\": \"a.txt\"}\n" +
@@ -48,11 +48,11 @@ var talks = map[string]func(w *town, say func(text string) int){
 		say("call calculator {\"expression\": \"2 ** 10\"}")
 		say("call calculator {\"expression\": \"2 ** 10\"}")
 	},
-	"rolledback": func(w *town, say func(string) int) {
+	"rolledback": func(w *testGateway, say func(string) int) {
 		say("look for gold")
 		say("thank you")
 	},
-	"edited": func(w *town, say func(string) int) {
+	"edited": func(w *testGateway, say func(string) int) {
 		m := say("hello wrld")
 		w.tg.Edit(person, m, "hello world")
 		w.told(person, "an answer to the edit", func(texts []string) bool { return strings.HasSuffix(texts[len(texts)-1], "hello world") })
@@ -74,7 +74,7 @@ func seeker(ctx context.Context, r llmtest.Request) llmtest.Reply {
 }
 
 // searches has the agent of w search where there is silver and no gold.
-func (w *town) searches() {
+func (w *testGateway) searches() {
 	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
 		if r.FormValue("q") == "gold" {
@@ -90,7 +90,7 @@ func (w *town) searches() {
 }
 
 // idle waits until no turn is under way.
-func (w *town) idle() {
+func (w *testGateway) idle() {
 	for late := time.Now().Add(waitTime); ; {
 		out, _ := w.run("", "chat", "-m", "/status")
 		if strings.Contains(out, "under way, in all conversations: 0; messages not answered yet: 0.") {
@@ -103,8 +103,8 @@ func (w *town) idle() {
 }
 
 // tape makes one recording with the real program.
-func tape(t *testing.T, name string) (w *town, file string) {
-	w = newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+func tape(t *testing.T, name string) (w *testGateway, file string) {
+	w = newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		reply := obedient(ctx, r)
 		for i := range reply.Calls { // the same each time
 			reply.Calls[i].ID = fmt.Sprintf("c%d_%d", len(results(r)), i)
@@ -112,7 +112,7 @@ func tape(t *testing.T, name string) (w *town, file string) {
 		return reply
 	})
 	if name == "rolledback" {
-		w = newTown(t, seeker)
+		w = newTestGateway(t, seeker)
 		w.searches()
 	}
 	w.start()
@@ -238,7 +238,7 @@ func TestRecordingsNotice(t *testing.T) {
 // and when the conversation was made to fit.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		reply := obedient(ctx, r)
 		reply.Usage = &llm.Usage{In: len(r.Body) / 4, Out: 5}
 		return reply
@@ -338,7 +338,7 @@ func rebuilt(t *testing.T, file string, asked []llmtest.Request) {
 // the API tells and the step that the person is shown are of the same calls.
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.start()
 	w.file("a.txt", "alpha\n")
 	w.tg.Say(person, "call read_file {\"path\": \"a.txt\"}\ncall file_read {\"path\": \"b.txt\"}\ncall read_file {\"path\": \"a.txt\"}")

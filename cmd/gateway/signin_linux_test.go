@@ -22,7 +22,7 @@ import (
 // gets one.
 func TestSignInLinkIsForTerminals(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.base()
 	w.logs("parley link", 1)
@@ -58,7 +58,7 @@ func TestSignInLinkIsForTerminals(t *testing.T) {
 	copying.Wait()
 }
 
-// startProcess runs cmd, to be ended by the town's kill.
+// startProcess runs cmd, to be ended by the testGateway's kill.
 func startProcess(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, ended: make(chan struct{})}
@@ -93,7 +93,7 @@ func openPTY() (master, slave *os.File, err error) {
 // than one entry for all of it (R-S27).
 func TestGuessesAreSummedUp(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.more["http"] = map[string]any{"listen": "127.0.0.1:0", "adminToken": adminToken}
 	w.start()
 	base, owner := w.base(), w.visit()
@@ -130,7 +130,7 @@ func TestPortInUse(t *testing.T) {
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "parley", "--data", filepath.Join(home, "data"))
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
-	w := &town{t: t, dir: filepath.Join(home, "data"), starts: 1}
+	w := &testGateway{t: t, dir: filepath.Join(home, "data"), starts: 1}
 	cmd.Stderr = &w.log
 	w.proc = startProcess(t, cmd)
 	t.Cleanup(w.kill)
@@ -163,7 +163,7 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	chosen := newTown(t, echo)
+	chosen := newTestGateway(t, echo)
 	chosen.more["http"] = map[string]any{"listen": taken.Addr().String()}
 	chosen.start()
 	<-chosen.proc.ended

@@ -117,7 +117,7 @@ func storeNames(t testing.TB, file string) map[string][]string {
 func TestStorageIsDocumented(t *testing.T) {
 	t.Parallel()
 	const unknown = person + 2
-	w := newTown(t, obedient)
+	w := newTestGateway(t, obedient)
 	w.discord(discordtest.Config{})
 	w.channels["telegram"].(map[string]any)["allow"] = []string{itoa(person), itoa(guest)}
 	w.start()
@@ -137,7 +137,7 @@ func TestStorageIsDocumented(t *testing.T) {
 }
 
 // liveADay has people do whatever makes the gateway store something.
-func (w *town) liveADay(owner *visitor, unknown int64) {
+func (w *testGateway) liveADay(owner *visitor, unknown int64) {
 	w.t.Helper()
 	w.does(person, `write_file {"path": "notes.txt", "content": "first"}`, `read_file {"path": "notes.txt"}`, `calculator {"expression": "1+1"}`)
 	w.does(person, `write_file {"path": "long.txt", "content": "`+strings.Repeat("so long ", 3000)+`"}`)
@@ -180,7 +180,7 @@ func (w *town) liveADay(owner *visitor, unknown int64) {
 var pairingCode = regexp.MustCompile(`[A-Z2-7]{8}`)
 
 // checkFiles wants each file of the data folder and the workspace to be documented.
-func (w *town) checkFiles(page map[string][]documented) {
+func (w *testGateway) checkFiles(page map[string][]documented) {
 	w.t.Helper()
 	err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +209,7 @@ func (w *town) checkFiles(page map[string][]documented) {
 
 // checkStore wants each bucket, log and queue of the store to be documented,
 // with all fields of what is in it.
-func (w *town) checkStore(page map[string][]documented) {
+func (w *testGateway) checkStore(page map[string][]documented) {
 	w.t.Helper()
 	ctx, names := w.t.Context(), storeNames(w.t, filepath.Join(w.dir, backup.StoreFile))
 	s, err := bolt.Open(ctx, bolt.Config{Dir: w.dir})

@@ -13,7 +13,7 @@ import (
 	"parley/scheduler"
 )
 
-// A bell is a town with a job for each of several people, due every second,
+// A bell is a testGateway with a job for each of several people, due every second,
 // whose gateway is killed with SIGKILL while they run. The model counts aloud:
 // of the runs of a job, the nth is answered "strike n".
 type bell struct {
@@ -21,11 +21,11 @@ type bell struct {
 	ids []string // of the jobs
 }
 
-// besieged makes a siege, with nobody in it yet, of a town whose model answers with h.
+// besieged makes a siege, with nobody in it yet, of a testGateway whose model answers with h.
 func besieged(t *testing.T, h func(*siege) llmtest.Handler) *siege {
 	s := &siege{died: make(chan string, 1)}
-	s.town = clocked(t, h(s))
-	s.venue = venues["telegram"](s.town, s.reach)
+	s.testGateway = clocked(t, h(s))
+	s.venue = venues["telegram"](s.testGateway, s.reach)
 	return s
 }
 
@@ -168,7 +168,7 @@ func TestP12KillAtRandom(t *testing.T) {
 					for time.Now().Before(next) {
 						soon(t.Context())
 					}
-					b.town.kill()
+					b.testGateway.kill()
 					b.revive()
 				}
 				b.heard()

@@ -44,7 +44,7 @@ func modelWithSubagents(subagent llmtest.Handler, do ...func()) llmtest.Handler 
 }
 
 // waitForSubagents waits until subagents have made n requests for which ok is true.
-func (w *town) waitForSubagents(n int, ok func(llmtest.Request) bool) {
+func (w *testGateway) waitForSubagents(n int, ok func(llmtest.Request) bool) {
 	w.t.Helper()
 	for late := time.Now().Add(waitTime); ; soon(w.t.Context()) {
 		found := 0
@@ -82,7 +82,7 @@ func TestD092InTheBackground(t *testing.T) {
 		t.Run(fmt.Sprint("crash ", crash), func(t *testing.T) {
 			t.Parallel()
 			open := make(chan struct{})
-			w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+			w := newTestGateway(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 				select {
 				case <-open:
 				case <-ctx.Done():
@@ -155,7 +155,7 @@ func TestGoneJobsSubagent(t *testing.T) {
 // what the subagents thought (E-038).
 func TestA073SideBySide(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, modelWithSubagents(func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, modelWithSubagents(func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		if task(r) == "fail" {
 			return llmtest.Reply{Status: http.StatusBadRequest, Body: `{"error": {"message": "no such task"}}`}
 		}
@@ -177,7 +177,7 @@ func TestA073SideBySide(t *testing.T) {
 func TestC033NewTask(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{}, 9)
-	w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if len(results(r)) == 0 && !slices.ContainsFunc(spoken(r), func(text string) bool { return strings.Contains(text, "Celsius") }) {
 			select {
 			case <-open:
@@ -217,7 +217,7 @@ func TestC033NewTask(t *testing.T) {
 }
 
 // status is what /status says at the terminal.
-func (w *town) status() string {
+func (w *testGateway) status() string {
 	out, _ := w.run("", "chat", "-m", "/status")
 	return out
 }
@@ -226,7 +226,7 @@ func (w *town) status() string {
 // which nothing more is heard (D-093).
 func TestD093StopStopsAll(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		<-ctx.Done()
 		return llmtest.Reply{}
 	}))
@@ -258,7 +258,7 @@ func TestD093StopStopsAll(t *testing.T) {
 func TestAgentsAreSteered(t *testing.T) {
 	t.Parallel()
 	step := make(chan struct{})
-	w := newTown(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, modelWithSubagents(func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		select {
 		case <-step:
 		case <-ctx.Done():

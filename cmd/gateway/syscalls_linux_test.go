@@ -36,7 +36,7 @@ func TestTortureSyscalls(t *testing.T) {
 	t.Parallel()
 	strace := needs(t, "strace")
 	rnd := seeded(t)
-	base := newTown(t, echo)
+	base := newTestGateway(t, echo)
 	base.config()
 	if out, code := base.run("", "chat", "-m", "the first"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
@@ -48,7 +48,7 @@ func TestTortureSyscalls(t *testing.T) {
 		call, fault := calls[i%len(calls)], faults[rnd.IntN(len(faults))]
 		when := 1 + rnd.IntN(12)
 		name := fmt.Sprintf("%s:error=%s:when=%d", call, fault, when)
-		w := &town{t: t, dir: t.TempDir(), tg: base.tg, llm: base.llm}
+		w := &testGateway{t: t, dir: t.TempDir(), tg: base.tg, llm: base.llm}
 		if err := os.CopyFS(w.dir, os.DirFS(base.dir)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestTortureUpgrade(t *testing.T) {
 	calls := []string{"pwrite64", "fdatasync", "fsync", "renameat", "ftruncate", "write", "openat", "unlinkat"}
 	killed := 0
 	for i := range bouts(4, 200) {
-		w := newTown(t, echo)
+		w := newTestGateway(t, echo)
 		unzip(t, filepath.Join(w.dir, backup.StoreFile), stores[i%len(stores)])
 		w.fillWorkspace()
 		w.config()
@@ -144,7 +144,7 @@ func TestTortureUpgrade(t *testing.T) {
 
 // killedIn runs the gateway under strace, which has it killed, and kills it
 // otherwise when patience is over. It reports whether strace did.
-func (w *town) killedIn(patience time.Duration) bool {
+func (w *testGateway) killedIn(patience time.Duration) bool {
 	w.t.Helper()
 	cmd := w.command()
 	cmd.Args = slices.Concat([]string{w.program}, w.args, []string{ourselves(w.t)}, cmd.Args[1:])

@@ -18,7 +18,7 @@ import (
 // streamed into the chat, a tool is used, and the answer is given.
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		switch rs := results(r); {
 		case len(rs) > 0:
 			return llmtest.Reply{Text: "I wrote it down: " + rs[0], Piece: 2, Pause: 40 * time.Millisecond}
@@ -59,7 +59,7 @@ func TestConversation(t *testing.T) {
 // topic where it was asked, and each topic is a conversation of its own.
 func TestGroupsAndTopics(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: "heard " + strings.Join(spoken(r), ", ") + " of " + r.Messages[1].Content[strings.Index(r.Messages[1].Content, "\n")+1:]}
 	})
 	w.start()
@@ -78,7 +78,7 @@ func TestGroupsAndTopics(t *testing.T) {
 // TestCommandsEverywhere: the commands work on Telegram and in the terminal.
 func TestCommandsEverywhere(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Text: "hi", Usage: &llm.Usage{In: 12, Out: 3}}
 	})
 	w.start()
@@ -109,7 +109,7 @@ func TestCommandsEverywhere(t *testing.T) {
 }
 
 // grep fails the test if what must not be kept or shown is in the log or in a file.
-func (w *town) grep(secret string) {
+func (w *testGateway) grep(secret string) {
 	w.t.Helper()
 	if strings.Contains(w.log.String(), secret) {
 		w.t.Errorf("%q is in the log", secret)
@@ -134,7 +134,7 @@ func (w *town) grep(secret string) {
 func TestNoSecretLeaks(t *testing.T) {
 	t.Parallel()
 	n := 0
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		switch n++; {
 		case len(results(r)) > 0:
 			return llmtest.Reply{Text: strings.Join(results(r), "\n")}
@@ -187,7 +187,7 @@ func TestNoSecretLeaks(t *testing.T) {
 // that quotes the key back is kept, shown and passed on without it.
 func TestNoSecretLeaksByItself(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if isFromSubagent(r) || dreams(r) {
 			return llmtest.Reply{Status: 401, Body: `{"error":{"message":"Incorrect API key provided: ` + canaryKey + `."}}`}
 		}

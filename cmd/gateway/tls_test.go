@@ -19,7 +19,7 @@ import (
 // behindTLS returns the address of a server that speaks TLS, and HTTP/2 to who
 // wants it, as the real ones do, and passes on to the one at plain. The program
 // trusts it.
-func (w *town) behindTLS(plain string) string {
+func (w *testGateway) behindTLS(plain string) string {
 	w.t.Helper()
 	at, err := url.Parse(strings.Replace(plain, "ws://", "http://", 1))
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *town) behindTLS(plain string) string {
 // TestOverTLS: Telegram, Discord and the model are spoken to as they are out
 // there: by TLS, with servers that offer HTTP/2.
 func TestOverTLS(t *testing.T) {
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	t.Setenv("SSL_CERT_FILE", filepath.Join(w.dir, "cert.pem"))
 	w.discord(discordtest.Config{})
 	w.model["baseUrl"] = w.behindTLS(w.llm.URL())

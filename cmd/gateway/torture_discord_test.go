@@ -136,9 +136,9 @@ func TestTortureDiscord(t *testing.T) {
 		siege: &siege{died: make(chan string, 1), slow: 20 * time.Millisecond},
 		rnd:   rand.New(rand.NewPCG(seed, 0)),
 	}
-	s.town = newTown(t, s.answer)
+	s.testGateway = newTestGateway(t, s.answer)
 	s.discord = &onServers{rooms: map[int]string{}}
-	s.discord.onDiscord = venues["discord"](s.town, s.reach).(onDiscord)
+	s.discord.onDiscord = venues["discord"](s.testGateway, s.reach).(onDiscord)
 	s.venue = s.discord
 	s.revive()
 	s.online(0)

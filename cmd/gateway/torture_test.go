@@ -61,7 +61,7 @@ func TestTortureHistories(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			h := &chaos{rnd: seeded(t)}
-			h.siege = newSiege(t, "telegram", 3, func(w *town) { w.clock = &wallClock{} })
+			h.siege = newSiege(t, "telegram", 3, func(w *testGateway) { w.clock = &wallClock{} })
 			h.slow = 20 * time.Millisecond
 			h.mu.Lock()
 			h.siege.model = h.reply
@@ -187,7 +187,7 @@ func (h *chaos) schedule() (ids []string) {
 func (h *chaos) checkRuns(ids []string) {
 	h.t.Helper()
 	h.clock.set(0)
-	h.town.kill()
+	h.testGateway.kill()
 	h.revive()
 	before := map[string]scheduler.Job{}
 	for _, id := range ids {
@@ -195,7 +195,7 @@ func (h *chaos) checkRuns(ids []string) {
 			return len(j.Runs) == 0 || !slices.Contains([]scheduler.Outcome{scheduler.Waiting, scheduler.Running, scheduler.Sending}, j.Runs[len(j.Runs)-1].Outcome)
 		})
 	}
-	h.town.kill()
+	h.testGateway.kill()
 	h.clock.set(3 * time.Hour)
 	h.revive()
 	for i, id := range ids {
@@ -251,7 +251,7 @@ func (h *chaos) checkCalls() {
 func TestTortureRestore(t *testing.T) {
 	t.Parallel()
 	rnd := seeded(t)
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "of old")
 	w.says(person, "heard of old")
@@ -289,7 +289,7 @@ func TestTortureRestore(t *testing.T) {
 }
 
 // killAfter runs a command line of the program and kills it after that time.
-func (w *town) killAfter(after time.Duration, args ...string) {
+func (w *testGateway) killAfter(after time.Duration, args ...string) {
 	w.t.Helper()
 	cmd := w.command(args...)
 	if err := cmd.Start(); err != nil {
@@ -301,7 +301,7 @@ func (w *town) killAfter(after time.Duration, args ...string) {
 }
 
 // holding counts the files of that name, in the data folder and those in it, that hold text.
-func (w *town) holding(name, text string) (n int) {
+func (w *testGateway) holding(name, text string) (n int) {
 	w.t.Helper()
 	err := filepath.WalkDir(w.dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.Name() != name {
@@ -325,11 +325,11 @@ func (w *town) holding(name, text string) (n int) {
 func TestTortureBackup(t *testing.T) {
 	t.Parallel()
 	rnd := seeded(t)
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	w.tg.Say(person, "hello 0")
 	w.says(person, "heard hello 0")
-	other := newTown(t, echo) // where what was made is restored
+	other := newTestGateway(t, echo) // where what was made is restored
 	other.config()
 	for i := range bouts(4, 40) {
 		file := filepath.Join(t.TempDir(), "backup")

@@ -59,7 +59,7 @@ func errand(ctx context.Context, r llmtest.Request) llmtest.Reply {
 }
 
 // site serves the web to the agent of w: its pages, and two searxng at the same address.
-func (w *town) site(h http.HandlerFunc) string {
+func (w *testGateway) site(h http.HandlerFunc) string {
 	s := httptest.NewServer(h)
 	w.t.Cleanup(func() {
 		w.kill()
@@ -74,7 +74,7 @@ func (w *town) site(h http.HandlerFunc) string {
 }
 
 // gated is a page that takes until the test opens it.
-func (w *town) gated() (url string, open func()) {
+func (w *testGateway) gated() (url string, open func()) {
 	gate := make(chan struct{})
 	url = w.site(func(rw http.ResponseWriter, r *http.Request) {
 		select {
@@ -88,12 +88,12 @@ func (w *town) gated() (url string, open func()) {
 
 // A spot is a chat of the person with the agent, on one network or another.
 type spot struct {
-	town    *town
-	session string
-	post    func(text string)
-	press   func(m shown, choice int)
-	wait    func(ctx context.Context, ok func([]shown) bool) error // for what the bot has said
-	before  int                                                    // messages of the bot when the person spoke last
+	testGateway *testGateway
+	session     string
+	post        func(text string)
+	press       func(m shown, choice int)
+	wait        func(ctx context.Context, ok func([]shown) bool) error // for what the bot has said
+	before      int                                                    // messages of the bot when the person spoke last
 }
 
 // shown is a message of the bot's, as it is now, and the texts it had.
@@ -102,8 +102,8 @@ type shown struct {
 	was, buttons []string
 }
 
-func (w *town) telegramSpot() *spot {
-	s := &spot{town: w, session: fmt.Sprint("telegram:", person), post: func(text string) { w.tg.Say(person, text) }}
+func (w *testGateway) telegramSpot() *spot {
+	s := &spot{testGateway: w, session: fmt.Sprint("telegram:", person), post: func(text string) { w.tg.Say(person, text) }}
 	s.press = func(m shown, choice int) {
 		id, _ := strconv.Atoi(m.id)
 		w.tg.PressData(person, id, m.buttons[choice], telegramtest.As(person, "Ada"))
@@ -126,10 +126,10 @@ func (w *town) telegramSpot() *spot {
 	return s
 }
 
-func (w *town) discordSpot() *spot {
+func (w *testGateway) discordSpot() *spot {
 	who := itoa(person)
 	dm := w.dc.DM(who)
-	s := &spot{town: w, session: "discord:" + dm, post: func(text string) { w.dc.Say(dm, who, "Ada", text) }}
+	s := &spot{testGateway: w, session: "discord:" + dm, post: func(text string) { w.dc.Say(dm, who, "Ada", text) }}
 	s.press = func(m shown, choice int) { w.dc.Press(dm, who, m.id, m.buttons[choice]) }
 	s.wait = func(ctx context.Context, ok func([]shown) bool) error {
 		return w.dc.WaitChat(ctx, dm, func(ms []discordtest.Message) bool {
@@ -151,11 +151,11 @@ func (w *town) discordSpot() *spot {
 
 // all returns what the bot has said once ok is true of it.
 func (s *spot) all(what string, ok func([]shown) bool) (all []shown) {
-	s.town.t.Helper()
-	ctx, cancel := context.WithTimeout(s.town.t.Context(), waitTime)
+	s.testGateway.t.Helper()
+	ctx, cancel := context.WithTimeout(s.testGateway.t.Context(), waitTime)
 	defer cancel()
 	if err := s.wait(ctx, func(now []shown) bool { all = now; return ok(now) }); err != nil {
-		s.town.t.Fatalf("waiting for %s: %v; the bot said %+v", what, err, all)
+		s.testGateway.t.Fatalf("waiting for %s: %v; the bot said %+v", what, err, all)
 	}
 	return all
 }
@@ -169,13 +169,13 @@ func (s *spot) say(text string) {
 // last waits until something the bot said since holds text, and returns it. It
 // may be a live view, which shows what the tools are asked to do.
 func (s *spot) last(text string) shown {
-	s.town.t.Helper()
+	s.testGateway.t.Helper()
 	return s.lastThat(text, func(m shown) bool { return strings.Contains(m.text, text) })
 }
 
 // lastThat waits until ok is true of something the bot said since, and returns it.
 func (s *spot) lastThat(what string, ok func(shown) bool) shown {
-	s.town.t.Helper()
+	s.testGateway.t.Helper()
 	at := -1
 	all := s.all(what, func(all []shown) bool {
 		at = slices.IndexFunc(all[min(s.before, len(all)):], ok)
@@ -202,18 +202,18 @@ func (m shown) live() bool {
 
 // asks says text and returns the answer to it, once it is whole and holds want.
 func (s *spot) asks(text, want string) shown {
-	s.town.t.Helper()
+	s.testGateway.t.Helper()
 	s.say(text)
 	return s.lastThat(want, func(m shown) bool { return strings.Contains(m.text, want) && !m.live() })
 }
 
-// both runs test on Telegram and on Discord, each with a town of its own. SITE in
+// both runs test on Telegram and on Discord, each with a testGateway of its own. SITE in
 // what is said there stands for a page, if gate is set, that test opens.
-func both(t *testing.T, gate bool, test func(t *testing.T, w *town, s *spot, open func())) {
+func both(t *testing.T, gate bool, test func(t *testing.T, w *testGateway, s *spot, open func())) {
 	for _, on := range []string{"telegram", "discord"} {
 		t.Run(on, func(t *testing.T) {
 			t.Parallel()
-			w, url, open := newTown(t, errand), "", func() {}
+			w, url, open := newTestGateway(t, errand), "", func() {}
 			if gate {
 				url, open = w.gated()
 			}
@@ -239,7 +239,7 @@ func both(t *testing.T, gate bool, test func(t *testing.T, w *town, s *spot, ope
 // off hides them, also after a crash, until /verbose on (C-006, C-007, merge §2.10).
 func TestTourSteps(t *testing.T) {
 	t.Parallel()
-	both(t, true, func(t *testing.T, w *town, s *spot, open func()) {
+	both(t, true, func(t *testing.T, w *testGateway, s *spot, open func()) {
 		s.say("call list_dir {\"path\": \".\"}\nthen\ncall web_fetch {\"url\": \"SITE/a\"}")
 		live := s.last("🔧 web_fetch Reading ")
 		if !strings.Contains(live.text, "✅ list_dir") {
@@ -271,7 +271,7 @@ func TestTourSteps(t *testing.T) {
 // comes back as what the person says, and starts a turn (D-088).
 func TestTourButtons(t *testing.T) {
 	t.Parallel()
-	both(t, false, func(t *testing.T, w *town, s *spot, _ func()) {
+	both(t, false, func(t *testing.T, w *testGateway, s *spot, _ func()) {
 		s.asks(`call message {"text": "Which one?", "buttons": ["Red", "Blue"]}`, "the tools say: ")
 		q := s.last("Which one?")
 		for len(q.buttons) < 2 { // it was the line of a step
@@ -290,7 +290,7 @@ func TestTourButtons(t *testing.T) {
 // TestTourNobodyApproves: no answer in time is a no, also if it comes later (C-051).
 func TestTourNobodyApproves(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.more["tools"] = map[string]any{"approvalTimeout": "1s"}
 	w.start()
 	s, path := w.telegramSpot(), w.file("one.txt", "1")
@@ -315,7 +315,7 @@ func TestTourConsole(t *testing.T) {
 	} else if err != nil {
 		t.Skip(err)
 	}
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.start()
 	for code := 1; code != 0 && t.Context().Err() == nil; _, code = w.run("", "health") { // until it can be called
 		soon(t.Context())
@@ -358,7 +358,7 @@ func TestTourConsole(t *testing.T) {
 // (an owner) may agree.
 func TestTourApprovalOnDiscord(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	dc := w.discord(discordtest.Config{})
 	w.start()
 	w.online()
@@ -399,7 +399,7 @@ func TestTourApprovalOnDiscord(t *testing.T) {
 // by a redirect neither (D-083).
 func TestTourSearch(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	asked := make(chan string, 100)
 	url := w.site(func(rw http.ResponseWriter, r *http.Request) {
 		q, hit := r.FormValue("q"), `{"title": "The tide", "url": "https://example.org/", "content": "twice a day"}`
@@ -437,7 +437,7 @@ func TestTourSearch(t *testing.T) {
 }
 
 // lastAsked is the last request of the model.
-func (w *town) lastAsked() llmtest.Request {
+func (w *testGateway) lastAsked() llmtest.Request {
 	rs := w.llm.Requests()
 	return rs[len(rs)-1]
 }
@@ -448,7 +448,7 @@ func TestTourRollback(t *testing.T) {
 	for rollback, asks := range map[bool]int{true: 6, false: 2} {
 		t.Run(fmt.Sprint(rollback), func(t *testing.T) {
 			t.Parallel()
-			w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+			w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 				if rs := results(r); len(rs) > 0 {
 					return llmtest.Reply{Text: strings.Join(rs, " | ")}
 				}
@@ -479,7 +479,7 @@ func TestTourRollback(t *testing.T) {
 // what the one before did, and nothing of other conversations (D-066, issue 4).
 func TestTourUndo(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.start()
 	s := w.telegramSpot()
 	a, b := w.file("a.txt", "one\r\n\xef\xbb\xbfend"), w.file("b.txt", "bye\n")
@@ -519,7 +519,7 @@ func TestTourUndo(t *testing.T) {
 // config.json, which count from the next turn on (B-013, B-014, B-073, C-043, D-028).
 func TestTourCommands(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.start()
 	s := w.telegramSpot()
 	all := s.asks("/tools all", "crawler").text
@@ -594,7 +594,7 @@ func TestTourCommands(t *testing.T) {
 // and calls them in words that the person does not see (C-048…C-050).
 func TestTourTextMode(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
 		if strings.HasPrefix(r.Last(), "<tool_result") {
 			return llmtest.Reply{Text: "It is written."}
 		}
@@ -622,7 +622,7 @@ func TestTourTextMode(t *testing.T) {
 // the other calls of its answer, and the model is not asked again (C-030).
 func TestTourCompletion(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.start()
 	s := w.telegramSpot()
 	done := s.asks(`call attempt_completion {"result": "All **done**."}`, "All done.")
@@ -640,7 +640,7 @@ func TestTourCompletion(t *testing.T) {
 // the next message goes on (C-039, C-041).
 func TestTourTimeouts(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	url, _ := w.gated()
 	w.more["tools"].(map[string]any)["timeout"] = "1s"
 	w.start()
@@ -666,7 +666,7 @@ func TestTourTimeouts(t *testing.T) {
 // that never ends has one made for it (D-048).
 func TestTourBadInput(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		if slices.Contains(spoken(r), "for ever") {
 			return llmtest.Reply{Calls: call("list_dir", fmt.Sprintf(`{"path": "%d"}`, r.N))}
 		}
@@ -705,7 +705,7 @@ func TestTourBadInput(t *testing.T) {
 // A-025, A-084, A-088, C-043).
 func TestTourAPI(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.start()
 	s := w.telegramSpot()
 	s.asks("call calculator {\"expression\": \"2+3\"}\ncall calculator {\"expression\": \"2+3\"}\ncall file_exists {\"path\": \"a\"}", "the tools say: ")
@@ -778,7 +778,7 @@ func TestTourAPI(t *testing.T) {
 // hears it: nothing is done twice, nothing is lost (P6, P7, D-033).
 func TestTourCrashes(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, errand)
+	w := newTestGateway(t, errand)
 	w.start()
 	s := w.telegramSpot()
 	s.asks(`call write_file {"path": "log.txt", "content": "a", "mode": "append"}`, "the tools say: ")

@@ -27,7 +27,7 @@ func TestTourPage(t *testing.T) {
 	t.Parallel()
 	browser, came, gate := webtest.Browser(t), make(chan struct{}), make(chan struct{})
 	var url string
-	s := newTown(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+	s := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		calls := func(name, args string, more ...any) llmtest.Reply {
 			return llmtest.Reply{Calls: []llm.ToolCall{{ID: name, Name: name, Args: fmt.Sprintf(args, more...)}}}
 		}

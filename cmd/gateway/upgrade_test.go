@@ -24,7 +24,7 @@ func TestUpgrade(t *testing.T) {
 	for _, from := range stores {
 		t.Run(filepath.Base(from), func(t *testing.T) {
 			t.Parallel()
-			w := newTown(t, echo)
+			w := newTestGateway(t, echo)
 			unzip(t, filepath.Join(w.dir, backup.StoreFile), from)
 			w.fillWorkspace()
 			w.start()
@@ -44,7 +44,7 @@ func TestUpgrade(t *testing.T) {
 }
 
 // holdsRelease wants all that the stores of releases hold to be there.
-func (w *town) holdsRelease() {
+func (w *testGateway) holdsRelease() {
 	w.t.Helper()
 	if out := w.exported("console:local"); !strings.Contains(out, "Hello from a store of this release") || !strings.Contains(out, "You said: And once more") {
 		w.t.Errorf("the conversation is another one:\n%s", out)
@@ -59,7 +59,7 @@ func (w *town) holdsRelease() {
 
 // fillWorkspace makes the workspace that a store of a release knows: it is not
 // begun anew unasked.
-func (w *town) fillWorkspace() {
+func (w *testGateway) fillWorkspace() {
 	w.t.Helper()
 	files := fstest.MapFS{"NOTES.md": {Data: []byte("from then")}}
 	if err := os.CopyFS(filepath.Join(w.dir, "workspace"), files); err != nil {

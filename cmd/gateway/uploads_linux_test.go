@@ -21,7 +21,7 @@ import (
 
 // megabytes returns a figure of the gateway from /proc/PID/status, in MB: VmRSS is
 // what it holds now, VmHWM the most since resetPeak.
-func (w *town) megabytes(figure string) int {
+func (w *testGateway) megabytes(figure string) int {
 	w.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.proc.cmd.Process.Pid))
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *town) megabytes(figure string) int {
 	return kB >> 10
 }
 
-func (w *town) resetPeak() {
+func (w *testGateway) resetPeak() {
 	w.t.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.proc.cmd.Process.Pid), []byte("5"), 0); err != nil {
 		w.t.Skipf("reset the peak: %v", err)
@@ -44,7 +44,7 @@ func (w *town) resetPeak() {
 
 // sendPicture sends a picture of about so many bytes by the API, as a client
 // does, and returns how it was answered. It is made as it is sent.
-func (w *town) sendPicture(ctx context.Context, base, key string, size int) (status int, answer string, err error) {
+func (w *testGateway) sendPicture(ctx context.Context, base, key string, size int) (status int, answer string, err error) {
 	const head = `{"model":"parley","messages":[{"role":"user","content":[{"type":"text","text":"what is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`
 	const tail = `"}}]}]}`
 	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 4)...)
@@ -72,7 +72,7 @@ func (w *town) sendPicture(ctx context.Context, base, key string, size int) (sta
 
 // sendPictures sends so many pictures at once, and returns how much memory, in
 // MB, the gateway had before and at the most.
-func (w *town) sendPictures(uploads, size int) (before, peak int) {
+func (w *testGateway) sendPictures(uploads, size int) (before, peak int) {
 	w.t.Helper()
 	base, key := w.base(), w.key("owner")
 	w.resetPeak()
@@ -96,7 +96,7 @@ func (w *town) sendPictures(uploads, size int) (before, peak int) {
 // TestUploadsStayOutOfMemory: pictures that come by the API at once go to the
 // disk as they come in. (In memory these took more than a gigabyte.)
 func TestUploadsStayOutOfMemory(t *testing.T) {
-	w := newTown(t, echo)
+	w := newTestGateway(t, echo)
 	w.start()
 	before, peak := w.sendPictures(16, 12<<20)
 	t.Logf("%d MB before, %d MB at the most", before, peak)
@@ -108,7 +108,7 @@ func TestUploadsStayOutOfMemory(t *testing.T) {
 // BenchmarkUploads: forty pictures of 12 MB by the API at once.
 func BenchmarkUploads(b *testing.B) {
 	for range b.N {
-		w := newTown(b, echo)
+		w := newTestGateway(b, echo)
 		w.start()
 		began := time.Now()
 		before, peak := w.sendPictures(40, 12<<20)
@@ -119,9 +119,9 @@ func BenchmarkUploads(b *testing.B) {
 	}
 }
 
-// nearlyFull puts the town on a disk of 24 MB of its own; leave fills it but for
+// nearlyFull puts the testGateway on a disk of 24 MB of its own; leave fills it but for
 // so many bytes.
-func nearlyFull(w *town) (leave func(bytes int), free func()) {
+func nearlyFull(w *testGateway) (leave func(bytes int), free func()) {
 	if err := unix.Mount("tmpfs", w.dir, "tmpfs", 0, "size=24m"); err != nil {
 		w.t.Skipf("mount a small disk: %v", err)
 	}

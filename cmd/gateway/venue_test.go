@@ -34,22 +34,22 @@ type venue interface {
 
 // venues are all of them. Each calls reach whenever something of the gateway
 // can be seen, such as "before send" and "after send".
-var venues = map[string]func(w *town, reach func(point string)) venue{
-	"telegram": func(w *town, reach func(string)) venue {
+var venues = map[string]func(w *testGateway, reach func(point string)) venue{
+	"telegram": func(w *testGateway, reach func(string)) venue {
 		names := map[string]string{"sendMessage": "send", "editMessageText": "edit", "getUpdates": "poll"}
 		w.tg.Watch(func(e telegramtest.Event) { reach(when(e.Done) + spell(names, e.Method)) })
 		return onTelegram{w}
 	},
-	"discord": func(w *town, reach func(string)) venue {
+	"discord": func(w *testGateway, reach func(string)) venue {
 		names := map[string]string{
 			"POST /channels/{id}/messages": "send", "PATCH /channels/{id}/messages/{id}": "edit", "GET /channels/{id}/messages": "backfill",
 		}
 		w.discord(discordtest.Config{}).Watch(func(e discordtest.Event) { reach(when(e.Done) + spell(names, e.Route)) })
 		return onDiscord{w, reach}
 	},
-	"web": func(w *town, reach func(string)) venue {
+	"web": func(w *testGateway, reach func(string)) venue {
 		w.more["http"] = map[string]any{"listen": freePort(w.t)}
-		return &onWeb{town: w, reach: reach}
+		return &onWeb{testGateway: w, reach: reach}
 	},
 }
 
@@ -82,7 +82,7 @@ func freePort(t testing.TB) string {
 	return ""
 }
 
-type onTelegram struct{ *town }
+type onTelegram struct{ *testGateway }
 
 func (v onTelegram) open(int)                  {}
 func (v onTelegram) say(chat int, text string) { v.tg.Say(int64(person+chat), text) }
@@ -97,12 +97,12 @@ func (v onTelegram) wait(ctx context.Context, chat int, ok func([]string) bool) 
 }
 
 type onDiscord struct {
-	*town
+	*testGateway
 	reach func(string)
 }
 
-// discord adds a Discord to the town, where the person is an owner, too.
-func (w *town) discord(cfg discordtest.Config) *discordtest.Server {
+// discord adds a Discord to the testGateway, where the person is an owner, too.
+func (w *testGateway) discord(cfg discordtest.Config) *discordtest.Server {
 	w.dc = discordtest.NewServer(cfg)
 	w.t.Cleanup(func() {
 		w.kill()
@@ -116,7 +116,7 @@ func (w *town) discord(cfg discordtest.Config) *discordtest.Server {
 }
 
 // online waits until the bot hears.
-func (w *town) online() {
+func (w *testGateway) online() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
@@ -150,7 +150,7 @@ func (v onDiscord) wait(ctx context.Context, chat int, ok func([]string) bool) (
 // onWeb is a browser with a tab for each chat. It says things as the page does,
 // under the same id until they are taken, and reads on from what it read last.
 type onWeb struct {
-	*town
+	*testGateway
 	reach func(string)
 	v     *visitor
 	tabs  []*tab

@@ -22,9 +22,9 @@ import (
 	"parley/llm/llmtest"
 )
 
-// A town is the program in a process of its own, and the world around it: a
+// A testGateway is the program in a process of its own, and the world around it: a
 // Telegram and a model provider on loopback, as strict as the real ones.
-type town struct {
+type testGateway struct {
 	t   testing.TB
 	dir string
 	tg  *telegramtest.Server
@@ -91,12 +91,14 @@ const (
 	waitTime = 90 * time.Second // with what must come, also on a machine that is busy
 )
 
-// newTown founds a town whose model answers with h.
-func newTown(t testing.TB, h llmtest.Handler) *town { return newTownAt(t, telegramtest.Config{}, h) }
+// newTestGateway founds a testGateway whose model answers with h.
+func newTestGateway(t testing.TB, h llmtest.Handler) *testGateway {
+	return newTestGatewayAt(t, telegramtest.Config{}, h)
+}
 
-// newTownAt founds one with a Telegram of its own kind.
-func newTownAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *town {
-	w := &town{t: t, dir: t.TempDir(), tg: telegramtest.NewServer(tg), llm: llmtest.NewServer(h)}
+// newTestGatewayAt founds one with a Telegram of its own kind.
+func newTestGatewayAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *testGateway {
+	w := &testGateway{t: t, dir: t.TempDir(), tg: telegramtest.NewServer(tg), llm: llmtest.NewServer(h)}
 	w.llm.Key = canaryKey
 	w.owners = []string{"console", fmt.Sprintf("telegram:%d", person)}
 	w.model = map[string]any{
@@ -121,7 +123,7 @@ func newTownAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *town {
 }
 
 // config writes config.json.
-func (w *town) config() {
+func (w *testGateway) config() {
 	w.t.Helper()
 	c := map[string]any{
 		"owners":   w.owners,
@@ -143,7 +145,7 @@ func (w *town) config() {
 }
 
 // command prepares a run of the program with args.
-func (w *town) command(args ...string) *exec.Cmd {
+func (w *testGateway) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(w.t.Context()), cmp.Or(w.program, "parley"), append([]string{"--data", w.dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "HOME="+w.dir, "TOWN_MODEL_KEY="+canaryKey, "TOWN_BOT_TOKEN="+w.tg.Token())
 	cmd.Stderr = &w.log
@@ -154,7 +156,7 @@ func (w *town) command(args ...string) *exec.Cmd {
 }
 
 // start runs the gateway.
-func (w *town) start() {
+func (w *testGateway) start() {
 	w.t.Helper()
 	if w.proc == nil && w.uid == 0 {
 		w.config()
@@ -177,7 +179,7 @@ func (w *town) start() {
 }
 
 // kill ends the gateway without a warning.
-func (w *town) kill() {
+func (w *testGateway) kill() {
 	if p := w.proc; p != nil {
 		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.ended
@@ -185,7 +187,7 @@ func (w *town) kill() {
 }
 
 // stop ends the gateway as a service manager does, and returns its exit code.
-func (w *town) stop() int {
+func (w *testGateway) stop() int {
 	w.t.Helper()
 	if err := w.proc.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		w.t.Fatal(err)
@@ -195,7 +197,7 @@ func (w *town) stop() int {
 }
 
 // logs waits until the log says text n times.
-func (w *town) logs(text string, n int) {
+func (w *testGateway) logs(text string, n int) {
 	w.t.Helper()
 	for late := time.After(waitTime); ; {
 		log, more := w.log.next()
@@ -213,7 +215,7 @@ func (w *town) logs(text string, n int) {
 }
 
 // sees waits until Telegram is as ok says.
-func (w *town) sees(what string, ok func(telegramtest.View) bool) {
+func (w *testGateway) sees(what string, ok func(telegramtest.View) bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
@@ -223,7 +225,7 @@ func (w *town) sees(what string, ok func(telegramtest.View) bool) {
 }
 
 // told waits until the chat shows messages of the bot for which ok is true.
-func (w *town) told(chat int64, what string, ok func(texts []string) bool) []string {
+func (w *testGateway) told(chat int64, what string, ok func(texts []string) bool) []string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
@@ -239,7 +241,7 @@ func (w *town) told(chat int64, what string, ok func(texts []string) bool) []str
 }
 
 // says waits until the last message of the bot is text.
-func (w *town) says(chat int64, text string) {
+func (w *testGateway) says(chat int64, text string) {
 	w.t.Helper()
 	w.told(chat, fmt.Sprintf("%q", text), func(texts []string) bool {
 		return len(texts) > 0 && texts[len(texts)-1] == text
@@ -291,7 +293,7 @@ func results(r llmtest.Request) (texts []string) {
 }
 
 // run runs a command line of the program to its end, with in as its input.
-func (w *town) run(in string, args ...string) (out string, code int) {
+func (w *testGateway) run(in string, args ...string) (out string, code int) {
 	w.t.Helper()
 	cmd := w.command(args...)
 	cmd.Stdin = strings.NewReader(in)
