@@ -191,7 +191,7 @@ func TestMethods(t *testing.T) {
 
 // wideFolders have lines, of code or comments, that are too long to read.
 var wideFolders = map[string]int{
-	"cmd/gateway": 31,
+	"cmd/gateway": 29,
 }
 
 // TestColumns checks that lines fit on a screen beside another file.
