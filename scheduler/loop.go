@@ -75,6 +75,9 @@ func (s *Scheduler) readChangedJobs(ctx context.Context) error {
 			return fmt.Errorf("look for jobs: %w", err)
 		}
 		j, revision, err := s.load(ctx, id)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		s.mu.Lock()
 		state := s.state(id)
 		switch {
