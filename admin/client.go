@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"parley/channels/console"
@@ -44,7 +45,10 @@ type Client struct {
 
 	socket string
 	http   http.Client
+
+	mu     sync.Mutex   // held while Open runs, which may go on when a request was interrupted
 	own    func() error // closes the gateway that Open opened; nil if there is none
+	closed bool
 }
 
 // NewClient returns a Client that dials socket.
@@ -58,11 +62,18 @@ func NewClient(socket string) *Client {
 
 // Running reports whether the gateway that answered is one that runs, not one that
 // was opened for the command.
-func (c *Client) Running() bool { return c.own == nil }
+func (c *Client) Running() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.own == nil
+}
 
-// Close ends what the client opened.
+// Close ends what the client opened, and waits for what it is opening.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
 	if c.own == nil {
 		return nil
 	}
@@ -73,8 +84,13 @@ func (c *Client) Close() error {
 // asked of a gateway before, so none can end between the question and the dial.
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := console.Dial(ctx, c.socket)
-	if err == nil || c.Open == nil || c.own != nil {
-		return conn, err
+	if err == nil {
+		return conn, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Open == nil || c.own != nil || c.closed {
+		return nil, err
 	}
 	if c.own, err = c.Open(); err != nil {
 		return nil, err
