@@ -161,7 +161,7 @@ func (p *Pool) answer(ctx context.Context, m chat.Message, text string) error {
 }
 
 // Run answers messages until ctx ends. Turns under way then have Grace to
-// finish; what they leave is taken up again by the next Run.
+// finish; what they leave is resumed by the next Run.
 func (p *Pool) Run(ctx context.Context) error {
 	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)

@@ -70,9 +70,10 @@ func (w *worker) serve() {
 // waitToRetry waits before what failed with err is tried again. It returns false
 // when the gateway shuts down.
 func (w *worker) waitToRetry(err error) bool {
-	if w.soft.Err() == nil {
-		w.pool.log.Error("turn broken off, trying again later", "session", w.id, "err", err, "in", retryDelay)
+	if w.soft.Err() != nil {
+		return false
 	}
+	w.pool.log.Error("turn broken off, trying again later", "session", w.id, "err", err, "in", retryDelay)
 	select {
 	case <-w.soft.Done():
 		return false
@@ -100,15 +101,15 @@ func (w *worker) next() error {
 		jobs = jobs[:1:1]
 	}
 	w.joined = nil
-	if err = w.safely(jobs); err == nil {
-		return nil
+	if err := w.safely(jobs); err != nil {
+		broken := append(jobs, w.joined...)
+		for i := range broken {
+			broken[i].begun = true
+		}
+		w.waiting = append(broken, w.waiting...)
+		return err
 	}
-	broken := append(jobs, w.joined...)
-	for i := range broken {
-		broken[i].begun = true
-	}
-	w.waiting = append(broken, w.waiting...)
-	return err
+	return nil
 }
 
 // hold waits for a place of s, which the worker has until it rests.
