@@ -155,6 +155,41 @@ func (s *siege) killAt(kill func(string) bool, provoke func()) string {
 	}
 }
 
+// killUntil revives the gateway, and kills it at point, until the agent says text
+// in the first chat. It returns how often it struck.
+func (s *siege) killUntil(point, text string) (kills int) {
+	s.t.Helper()
+	for ; ; kills++ {
+		ctx, cancel := context.WithTimeout(s.t.Context(), waitTime)
+		s.mu.Lock()
+		s.kill = nth(1, point)
+		s.mu.Unlock()
+		s.revive()
+		struck := make(chan bool, 1)
+		go func() {
+			select {
+			case <-s.died:
+				cancel()
+				struck <- true
+			case <-ctx.Done():
+				struck <- false
+			}
+		}()
+		texts, err := s.wait(ctx, 0, func(texts []string) bool { return slices.Contains(texts, text) })
+		cancel()
+		if <-struck {
+			continue
+		}
+		s.mu.Lock()
+		s.kill = nil
+		s.mu.Unlock()
+		if err != nil {
+			s.t.Fatalf("killed %d times, and the agent said only %q", kills, texts)
+		}
+		return kills
+	}
+}
+
 var numbered = regexp.MustCompile(`(?:plain|slow|tool|tell) (\d+)`)
 
 // answers returns, in the order of the chat, the numbers of the messages that

@@ -148,7 +148,7 @@ func TestFilesGoOut(t *testing.T) {
 			refused++
 		}
 		ended := func(text string) bool { // a piece of it may be shown before
-			return strings.HasPrefix(text, "the tool says: ") && (strings.Contains(text, "media path is not allowed") || strings.Contains(text, "attachments"))
+			return strings.Contains(text, "the tool says: ") && (strings.Contains(text, "media path is not allowed") || strings.Contains(text, "attachments"))
 		}
 		ends := func(texts []string) (n int) {
 			for _, text := range texts {

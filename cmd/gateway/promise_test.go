@@ -267,11 +267,10 @@ func TestP8PutAside(t *testing.T) {
 	})
 	s.revive()
 	s.killAt(nth(1, "model asked"), func() { s.tg.Say(person, "poison") })
-	for range 4 { // with what joined it, and alone
-		s.killAt(nth(1, "model asked"), s.revive)
+	// Three deaths alone count, and one more with what joined it if both are pulled at once.
+	if kills := s.killUntil("model asked", "It is written."); kills < 3 || kills > 4 {
+		t.Errorf("killed %d times more", kills)
 	}
-	s.revive()
-	s.says(person, "It is written.")
 	s.tg.Say(person, "and now?")
 	s.says(person, "Well.")
 	if n := writes.Load(); n != 1 {
