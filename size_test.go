@@ -190,9 +190,7 @@ func TestMethods(t *testing.T) {
 }
 
 // wideFolders have lines, of code or comments, that are too long to read.
-var wideFolders = map[string]int{
-	"cmd/gateway": 29,
-}
+var wideFolders = map[string]int{}
 
 // TestColumns checks that lines fit on a screen beside another file.
 func TestColumns(t *testing.T) {
@@ -237,9 +235,7 @@ func TestAssignments(t *testing.T) {
 var dialect = []string{"house", "kin", "kid", "errand", "lane", "shelf", "mind", "door", "aside", "parked", "bury", "patient", "stranger", "scroll", "clerk", "scribe", "stubs", "tally", "payer"}
 
 // dialectLeft counts the identifiers that have such words, by word.
-var dialectLeft = map[string]int{
-	"door": 9,
-}
+var dialectLeft = map[string]int{}
 
 // TestWords checks that identifiers use the field's terms.
 func TestWords(t *testing.T) {

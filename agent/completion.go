@@ -118,7 +118,7 @@ func (c completion) reportEnd(ctx context.Context) error {
 	if last.Outcome == conversation.Answered && last.Reply == nil && conversation.IsQuiet(m) {
 		e.Outcome = nothingSaid
 	}
-	e.Tokens, e.Cost = c.pool.budget.RunUsage(ctx, runOf(m))
+	e.Tokens, e.Cost = c.pool.budget.RunUsage(ctx, m.RunID())
 	return c.pool.insist(ctx, "note how "+m.Key()+" ended", func(ctx context.Context) error {
 		return ignore(c.pool.config.Ended(ctx, e), store.ErrDamaged)
 	})
@@ -128,7 +128,7 @@ func (c completion) reportEnd(ctx context.Context) error {
 // subagent did for it or that a report of one brought about.
 func (c completion) reportRunUsage(ctx context.Context) error {
 	m := c.session.History.LastTurn().First
-	run := runOf(m)
+	run := m.RunID()
 	if run == "" || m.Origin == chat.FromSchedule || c.pool.config.RunUsage == nil {
 		return nil
 	}

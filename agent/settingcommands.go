@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/agent/budget"
 	"parley/agent/conversation"
 	"parley/chat"
 )
@@ -33,35 +32,6 @@ func chooseModel(ctx context.Context, p *Pool, m chat.Message) string {
 	}
 	return p.texts.Commands.ModelChosen.With(want)
 }
-
-func showUsage(ctx context.Context, p *Pool, m chat.Message) string {
-	say := p.texts.Commands
-	who := p.spender(m)
-	used := p.budget.Conversation(ctx, who.Session)
-	text := say.Usage
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		u := used[name].Usage
-		text += "\n" + say.UsageOf.With(name, amount(u.In), amount(u.Cached), amount(u.Out))
-		if used[name].Priced() {
-			text += say.UsageCost.With(used[name].Cost)
-		}
-	}
-	if len(used) == 0 {
-		text += " " + say.UsageNone
-	}
-	return conversation.Join(text, p.budget.Standings(ctx, who, m.From.Role == chat.Owner))
-}
-
-// raiseLimit raises the limit that is named, or those that run out here.
-func raiseLimit(ctx context.Context, p *Pool, m chat.Message) string {
-	if m.From.Role != chat.Owner {
-		return p.texts.Limits.NoRaise
-	}
-	_, name := chat.Word(m.Text)
-	return p.budget.Raise(ctx, p.spender(m), name, m.Key())
-}
-
-func amount(tokens int) string { return budget.Number(float64(tokens)) }
 
 // setVerbose reports whether steps are shown, and changes it with "on" or "off" only.
 func setVerbose(ctx context.Context, p *Pool, m chat.Message) string {

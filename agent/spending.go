@@ -23,33 +23,12 @@ func (p *Pool) spender(m chat.Message) budget.Spender {
 		Group:   m.Group,
 		Session: session,
 		Job:     options.Job,
-		Run:     runOf(m),
+		Run:     m.RunID(),
 	}
 	if job, isolated := strings.CutPrefix(string(session), runPrefix); isolated {
 		who.Job = job
 	}
 	return who
-}
-
-// runOf returns the ID of the run of a scheduled job that m is, or belongs to.
-func runOf(m chat.Message) string {
-	switch {
-	case m.Options == nil || m.Options.Job == "":
-		return ""
-	case m.Origin == chat.FromSchedule:
-		return m.ID
-	}
-	return m.Options.Run
-}
-
-// inheritedOptions returns the options of m as subagents that work for m inherit them.
-func inheritedOptions(m chat.Message) *chat.RunOptions {
-	if m.Options == nil {
-		return nil
-	}
-	options := *m.Options
-	options.Run = runOf(m)
-	return &options
 }
 
 // spend counts a request of the model, and with the first one the turn. If a

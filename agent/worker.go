@@ -318,7 +318,7 @@ func (w *worker) turn(jobs []job) (err error) {
 	t := turn{
 		pool: w.pool, worker: w, jobs: jobs, live: live.NewView(w.pool.texts.Steps),
 		activity: &activity.Activity{
-			Since: time.Now(), Stop: stop, Said: first.Time, At: first.At, Options: inheritedOptions(first),
+			Since: time.Now(), Stop: stop, Said: first.Time, At: first.At, Options: first.InheritedOptions(),
 		},
 	}
 	if err := w.pool.activities.Enter(w.hard, w.id, t.activity, activity.ErrBusy); err != nil {

@@ -101,6 +101,29 @@ type RunOptions struct {
 	RetriedJob string `json:"retriedJob,omitempty"` // ID of the scheduled job whose run a person has answered again
 }
 
+// RunID returns the ID of the run of a scheduled job that m is or belongs to, or
+// "" if there is none.
+func (m Message) RunID() string {
+	switch {
+	case m.Options == nil || m.Options.Job == "":
+		return ""
+	case m.Origin == FromSchedule:
+		return m.ID
+	}
+	return m.Options.Run
+}
+
+// InheritedOptions returns the options of m as subagents that work for m inherit
+// them, or nil if m has none.
+func (m Message) InheritedOptions() *RunOptions {
+	if m.Options == nil {
+		return nil
+	}
+	options := *m.Options
+	options.Run = m.RunID()
+	return &options
+}
+
 // A Sender is the author of a Message.
 type Sender struct {
 	ID   string `json:"id"`             // never changes, and is never given to another person

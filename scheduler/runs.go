@@ -161,8 +161,8 @@ func (s *Scheduler) advance(ctx context.Context, j *Job) (changed bool, err erro
 	}
 	j.catchUp(*s.Texts, p, now)
 	if j.Off {
-		id := fmt.Sprintf("cron/%s/missed/%d", j.ID, p.At.Unix())
-		err = s.Tell(ctx, id, j.At, s.Texts.TooLate.With(j.Name, formatMinute(p.At.In(p.zone))))
+		id, text := missedNotice(*s.Texts, j, p)
+		err = s.Tell(ctx, id, j.At, text)
 	}
 	return true, err
 }

@@ -26,7 +26,8 @@ func englishScheduler() Scheduler {
 		MostMissed:  "more than %d runs were missed, from %s to %s",
 		MostSkipped: "more than %d runs were skipped, from %s to %s",
 
-		TooLate: "The job %s was due at %s, but Parley was not running. It is too late for it now; /cron shows more.",
+		MissedNotice: "The job %s was due at %s, but Parley was not running. It is too late for it now; " +
+			"/cron shows more.",
 		Failing: "The job %s failed three times in a row, the last time because of this: %s; /cron shows more.",
 	}
 }

@@ -16,8 +16,8 @@ type Scheduler struct {
 	ManyMissed, ManySkipped Count  // their number, the first time and the last
 	MostMissed, MostSkipped Format // at least so many, the first time and the last
 
-	TooLate Format // tells of a job that was due once while the process did not run: its name, the time
-	Failing Format // tells of three failures in a row: the name of the job, why the last
+	MissedNotice Format // tells of a job that was due once while the process did not run: its name, the time
+	Failing      Format // tells of three failures in a row: the name of the job, why the last
 }
 
 // Refusals are why a job is not run or switched on.

@@ -114,6 +114,15 @@ func (b *Book) TakeBytes(ctx context.Context, who chat.Person, bytes int64) erro
 	return err
 }
 
+// TakeMessage counts the bytes of the words that m brings, as TakeBytes does.
+func (b *Book) TakeMessage(ctx context.Context, m chat.Message) error {
+	bytes := len(m.Text)
+	if m.Quote != nil {
+		bytes += len(m.Quote.Text)
+	}
+	return b.TakeBytes(ctx, chat.Whose(m.At, m.From, m.Group), int64(bytes))
+}
+
 // Meter returns a Model that asks model, which has that name in the config, at the
 // expense of who: it fails once their limits are reached.
 func (b *Book) Meter(who Spender, name string, model llm.Model) llm.Model {

@@ -57,7 +57,7 @@ func (p *program) gatewayCommands() []*cobra.Command {
 			func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintStatus(ctx) }),
 		p.gatewayCommand("backup FILE", "Write a backup of everything to a new file", cobra.ExactArgs(1),
 			func(ctx context.Context, c *admin.Client, args []string) error { return c.Backup(ctx, args[0]) }),
-		p.gatewayCommand("link [NAME]", "Create a one-time sign-in link, for the owner or for NAME, who is invited by it",
+		p.gatewayCommand("link [NAME]", "Create a one-time sign-in link, for the owner or to invite NAME",
 			cobra.MaximumNArgs(1),
 			func(ctx context.Context, c *admin.Client, args []string) error {
 				person := config.WebOwner

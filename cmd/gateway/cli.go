@@ -59,8 +59,9 @@ func (p *program) commands() *cobra.Command {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.PersistentFlags().StringVar(&p.file, "config", "", "the config `file` (default config.json in the --data folder)")
-	root.PersistentFlags().StringVar(&p.data, "data", "", "the `folder` of config.json, the store and the workspace (default ~/.parley)")
+	root.PersistentFlags().StringVar(&p.file, "config", "", "the config `file` (default config.json in --data)")
+	root.PersistentFlags().StringVar(&p.data, "data", "",
+		"the `folder` of config.json, the store and the workspace (default ~/.parley)")
 
 	add := func(use, short string, do func(context.Context) error) *cobra.Command {
 		c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
@@ -69,17 +70,18 @@ func (p *program) commands() *cobra.Command {
 		return c
 	}
 	run := add("run", "Run the gateway", func(ctx context.Context) error { return p.serve(ctx, false) })
-	run.Flags().BoolVar(&p.service, "service", false, "use the last working config if the file is faulty: for service managers")
+	run.Flags().BoolVar(&p.service, "service", false, "use the last working config if the file is faulty: for services")
 	for _, c := range []*cobra.Command{root, run} {
-		c.Flags().BoolVar(&p.anew, "begin-anew", false, "start with an empty store or workspace if the previous one is gone")
+		c.Flags().BoolVar(&p.anew, "begin-anew", false, "start with an empty store or workspace if the last is gone")
 	}
 	var chat *cobra.Command
-	chat = add("chat", "Chat in the terminal, through the running gateway if there is one", func(ctx context.Context) error {
-		if chat.Flags().Changed("message") && strings.TrimSpace(p.text) == "" {
-			return exit{exitUsage, errors.New("-m needs a text to send")}
-		}
-		return p.chat(ctx)
-	})
+	chat = add("chat", "Chat in the terminal, through the running gateway if there is one",
+		func(ctx context.Context) error {
+			if chat.Flags().Changed("message") && strings.TrimSpace(p.text) == "" {
+				return exit{exitUsage, errors.New("-m needs a text to send")}
+			}
+			return p.chat(ctx)
+		})
 	chat.Flags().StringVarP(&p.text, "message", "m", "", "send this `text`, print the answer and exit")
 	root.AddCommand(&cobra.Command{
 		Use:    "pdf-text FIRST LAST",
@@ -154,7 +156,8 @@ func (p *program) health(ctx context.Context) error {
 
 // terminal returns the terminal of this process.
 func (p *program) terminal(c *config.Config) console.Terminal {
-	return console.Terminal{In: p.stdin, Text: p.text, Out: p.stdout, Notes: p.stderr, History: filepath.Join(c.DataDir, "history")}
+	history := filepath.Join(c.DataDir, "history")
+	return console.Terminal{In: p.stdin, Text: p.text, Out: p.stdout, Notes: p.stderr, History: history}
 }
 
 // socketOf returns the path of the gateway's socket.
@@ -169,14 +172,15 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 	}
 	ctx, stop := host.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr, Recent: &redact.Recent{}, Redact: &p.redact}
+	o := options{Config: c, Chat: chat, Anew: p.anew, Service: p.service, Stderr: p.stderr,
+		Recent: &redact.Recent{}, Redact: &p.redact}
 	if chat || c.Channels["console"] != nil {
 		o.Terminal = p.terminal(c)
 	}
 	o.Brief = chat && !o.Terminal.Interactive()
 	out := p.stderr
 	if o.Terminal.Interactive() { // which a log would disturb
-		f, err := openLog(c)
+		f, err := host.OpenLog(c.DataDir)
 		if err != nil {
 			return err
 		}
@@ -191,24 +195,13 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 	return serve(ctx, o)
 }
 
-// openLog opens the file that the log goes to while a person chats.
-func openLog(c *config.Config) (*os.File, error) {
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("make data folder: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(c.DataDir, "parley.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open log: %w", err)
-	}
-	return f, nil
-}
-
 // watch calls apply with each new config until ctx ends.
 func (p *program) watch(ctx context.Context, c *config.Config, log *slog.Logger, apply func(*config.Config) error) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	w := config.Watcher{File: c.File, Hup: hup, Settle: 200 * time.Millisecond, Log: log, Parse: func(src []byte) (*config.Config, error) {
+	w := config.Watcher{File: c.File, Hup: hup, Settle: 200 * time.Millisecond, Log: log}
+	w.Parse = func(src []byte) (*config.Config, error) {
 		s, err := p.source()
 		if err != nil {
 			return nil, err
@@ -218,7 +211,7 @@ func (p *program) watch(ctx context.Context, c *config.Config, log *slog.Logger,
 			err = p.keep(next)
 		}
 		return next, err
-	}}
+	}
 	w.Run(ctx, c, func(next *config.Config) error {
 		err := apply(next)
 		if err == nil {

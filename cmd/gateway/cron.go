@@ -30,7 +30,7 @@ func (p *program) cronCommand() *cobra.Command {
 	add := p.gatewayCommand("add [MESSAGE…]", "Add a job: what the agent is to do, and when", j.checkAddArgs, j.add)
 	add.Flags().StringVar(&j.order.To, "to", "",
 		"the `chat` that gets the answers, such as telegram:42 (default: where the owner can be written to)")
-	edit := p.gatewayCommand("edit ID [MESSAGE…]", "Change a job; what is not given stays as it is", j.checkEditArgs, j.edit)
+	edit := p.gatewayCommand("edit ID [MESSAGE…]", "Change what is given of a job", j.checkEditArgs, j.edit)
 	j.addFlags(add)
 	j.addFlags(edit)
 	add.MarkFlagsOneRequired("every", "cron", "at")

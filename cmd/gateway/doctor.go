@@ -27,9 +27,8 @@ func (p *program) doctor(ctx context.Context) error {
 		print("config", doctor.Finding{Status: doctor.Fail, Text: err.Error(), Advice: advice})
 		return exit{code: exitUsage}
 	}
-	running := doctor.Gateway{PID: doctor.GatewayPID(ctx, socketOf(c), c.DataDir), Status: func(ctx context.Context) (web.Overview, error) {
-		return statusOf(ctx, c)
-	}}
+	status := func(ctx context.Context) (web.Overview, error) { return statusOf(ctx, c) }
+	running := doctor.Gateway{PID: doctor.GatewayPID(ctx, socketOf(c), c.DataDir), Status: status}
 	if !doctor.Run(ctx, checks(c, running), print) {
 		return exit{code: exitFailure}
 	}

@@ -74,14 +74,14 @@ func (g *gateway) hasModel(name string) bool { return g.now.Load().Models[name] 
 func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
 	g.hub.Add("console", g.console(leave))
 	g.api = api.New(api.Config{
-		Name: "api", Store: g.store, Save: g.attachments.Save, Dir: g.Config.DataDir, TakeBytes: g.pool.Budget().TakeBytes,
-		Models: g.modelNames, Log: g.Log,
+		Name: "api", Store: g.store, Save: g.attachments.Save, Dir: g.Config.DataDir,
+		TakeBytes: g.pool.Budget().TakeBytes, Models: g.modelNames, Log: g.Log,
 	})
 	g.hub.Add("api", g.api)
 	if g.Config.Channels["web"] != nil {
 		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: g.store, Open: g.files.OpenNamed, Save: g.attachments.Save, TakeBytes: g.pool.Budget().TakeBytes,
-			Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
+			Name: "web", Store: g.store, Open: g.files.OpenNamed, Save: g.attachments.Save,
+			TakeBytes: g.pool.Budget().TakeBytes, Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
 		})
 		if err != nil {
 			return nil, err

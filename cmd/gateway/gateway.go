@@ -285,7 +285,8 @@ func (g *gateway) forgetSession(ctx context.Context, id chat.SessionID) error {
 
 // commands are those that the agent has besides its own.
 func (g *gateway) commands() []agent.Command {
-	return append(g.knowledge.commands(), agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHostOf(g).command})
+	cron := agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHostOf(g).command}
+	return append(g.knowledge.commands(), cron)
 }
 
 // menu is what the channels show people of all commands.

@@ -18,11 +18,7 @@ func (g *gateway) checkIntake(ctx context.Context, m chat.Message) error {
 	if m.From.Role == chat.Owner || counted || chat.IsShortCommand(m.Text) {
 		return nil
 	}
-	bytes := len(m.Text)
-	if m.Quote != nil {
-		bytes += len(m.Quote.Text)
-	}
-	return g.takeBytes(ctx, chat.Whose(m.At, m.From, m.Group), int64(bytes))
+	return g.pool.Budget().TakeMessage(ctx, m)
 }
 
 // takeBytes counts bytes that who sends, or returns why no more are taken.

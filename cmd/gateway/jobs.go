@@ -21,7 +21,8 @@ func (j jobHost) openScheduler() {
 	c := j.app.Config
 	var own []scheduler.System
 	if c.Dream.Cron != "" {
-		own = append(own, scheduler.System{ID: jobs.DreamID, Schedule: scheduler.Schedule{Cron: c.Dream.Cron}, Do: j.app.knowledge.dream})
+		at := scheduler.Schedule{Cron: c.Dream.Cron}
+		own = append(own, scheduler.System{ID: jobs.DreamID, Schedule: at, Do: j.app.knowledge.dream})
 	}
 	if c.Heartbeat.Every > 0 {
 		beat := j.heartbeat()
@@ -36,14 +37,16 @@ func (j jobHost) openScheduler() {
 	}
 	j.app.scheduler = scheduler.New(scheduler.Config{
 		Store: j.app.store, Deliver: j.app.pool.Deliver, Role: j.roleNow, Tell: j.tellChat,
-		Zone: c.Zone(), MinInterval: c.Cron.MinInterval, MaxJobs: func() int { return j.app.now.Load().Limits["person"].Jobs }, System: own, Texts: &j.app.texts.Scheduler, Log: j.app.Log,
+		Zone: c.Zone(), MinInterval: c.Cron.MinInterval, System: own, Texts: &j.app.texts.Scheduler, Log: j.app.Log,
+		MaxJobs: func() int { return j.app.now.Load().Limits["person"].Jobs },
 	})
 }
 
 // roleNow returns what from may do at a today (R-S24).
 func (j jobHost) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
 	role, err := j.app.hub.Access().Role(ctx, a.Channel, from.ID)
-	if err == nil && role != chat.Unknown && (a.Channel == "web" || a.Channel == "api") { // their keys are those of people of the web
+	invited := a.Channel == "web" || a.Channel == "api" // both know people by their invitation
+	if err == nil && role != chat.Unknown && invited {
 		if may, err := j.app.web.May(ctx, from.ID); !may {
 			return chat.Unknown, err
 		}
@@ -68,7 +71,8 @@ func (j jobHost) exists(ctx context.Context, id string) bool {
 // noteEnd tells the scheduler how a run ended.
 func (j jobHost) noteEnd(ctx context.Context, e agent.End) error {
 	return j.app.scheduler.Ended(ctx, e.Message, scheduler.Ended{
-		Outcome: scheduler.Outcome(e.Outcome), Text: e.Text, Sent: e.Sent, Tokens: e.Tokens, Cost: e.Cost, Tainted: e.Tainted,
+		Outcome: scheduler.Outcome(e.Outcome), Text: e.Text, Sent: e.Sent, Tainted: e.Tainted,
+		Tokens: e.Tokens, Cost: e.Cost,
 	})
 }
 
@@ -77,7 +81,8 @@ func (j jobHost) noteEnd(ctx context.Context, e agent.End) error {
 // of those of further attempts (P26).
 func (j jobHost) noteDelivery(ctx context.Context, r chat.Reply, tries int, reason string) error {
 	if r.Run != "" { // before anybody is told, who may ask then
-		if err := errors.Join(j.app.scheduler.NoteDelivery(ctx, r.Run, reason), j.app.pool.Subagents().NoteDelivery(ctx, r.Run, reason)); err != nil {
+		err := j.app.scheduler.NoteDelivery(ctx, r.Run, reason)
+		if err := errors.Join(err, j.app.pool.Subagents().NoteDelivery(ctx, r.Run, reason)); err != nil {
 			return err
 		}
 	}

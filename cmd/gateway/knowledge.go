@@ -119,7 +119,8 @@ func (k knowledge) proposeChange(ctx context.Context, c memory.Change) {
 }
 
 // recall looks things up for the tool memory_search.
-func (k knowledge) recall(ctx context.Context, who chat.Person, words string, most int) (found []recall.Found, err error) {
+func (k knowledge) recall(ctx context.Context, who chat.Person, words string, most int) ([]recall.Found, error) {
+	var found []recall.Found
 	hits, err := k.history.Search(ctx, who, words, most)
 	for _, hit := range hits {
 		found = append(found, recall.Found(hit))

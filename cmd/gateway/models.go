@@ -21,7 +21,8 @@ func transcriber(c *config.Config) func(context.Context, string, io.Reader) (str
 	if t == nil {
 		return nil
 	}
-	return openai.NewTranscriber(openai.Config{Name: "transcription", BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model}, t.Language).Transcribe
+	to := openai.Config{Name: "transcription", BaseURL: t.BaseURL, APIKey: string(t.APIKey), Model: t.Model}
+	return openai.NewTranscriber(to, t.Language).Transcribe
 }
 
 const (
@@ -44,7 +45,8 @@ func (g *gateway) settings(ctx context.Context, c *config.Config) (agent.Setting
 	g.kit.Store(&kit)
 	return agent.Settings{
 		Models: g.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit,
-		Rollback: c.Tools.Rollback, RolledBack: g.stats.RolledBack, Price: g.price, Limits: limitsOf(c), Sum: c.DreamModel(),
+		Rollback: c.Tools.Rollback, RolledBack: g.stats.RolledBack, Price: g.price,
+		Limits: limitsOf(c), Sum: c.DreamModel(),
 	}, nil
 }
 
@@ -56,7 +58,7 @@ func (g *gateway) warnIfCrowded(ctx context.Context, c *config.Config, all *tool
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	if m := c.Models[c.Agent.Model]; n/4 > m.ContextWindow/2 {
-		g.Log.Warn("instructions and tools leave little room for talk: raise contextWindow if the model has more, or switch tools off",
+		g.Log.Warn("instructions and tools leave little room for talk: raise contextWindow, or switch tools off",
 			"model", c.Agent.Model, "contextWindow", m.ContextWindow, "taken", n/4)
 	}
 }
@@ -80,7 +82,8 @@ func (g *gateway) models(c *config.Config) map[string]agent.Model {
 		if answer == 0 {
 			answer = min(maxTokens, m.ContextWindow/4)
 		}
-		all[name] = agent.Model{Model: llm.Limit(modelTime)(llm.Fallback(chain...)), Window: m.ContextWindow, MaxTokens: answer, Vision: driverOf(m).Sees()}
+		all[name] = agent.Model{Model: llm.Limit(modelTime)(llm.Fallback(chain...)), Window: m.ContextWindow,
+			MaxTokens: answer, Vision: driverOf(m).Sees()}
 	}
 	return all
 }

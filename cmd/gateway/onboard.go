@@ -119,7 +119,7 @@ func (p *program) installService(ctx context.Context) error {
 	args = append(args, "run", "--service")
 	err = config.Write(file, []byte(host.Unit(args, secrets)))
 	if err == nil {
-		_, err = config.WriteNew(secrets, []byte("# The keys and tokens that config.json names, one NAME=value to a line.\n"))
+		_, err = config.WriteNew(secrets, []byte("# Keys and tokens that config.json names, one NAME=value a line.\n"))
 	}
 	if err != nil {
 		return fmt.Errorf("install service: %w", err)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"slices"
 
 	"parley/backup"
 	"parley/chat"
@@ -42,7 +41,7 @@ func (o ownerAPI) view() web.Gateway {
 
 // warnings are what an owner should look after, of the gateway and its config.
 func (o ownerAPI) warnings() []string {
-	all := slices.Concat(o.app.startNotes(), damageWarning(o.app.texts.Gateway.Report, o.app.verifier.Damaged()), o.app.now.Load().Warnings())
+	all := append(o.notices(), o.app.now.Load().Warnings()...)
 	if o.app.otherPort != "" {
 		all = append(all, o.app.otherPort)
 	}
@@ -51,7 +50,8 @@ func (o ownerAPI) warnings() []string {
 
 // tools lists what an owner may use.
 func (o ownerAPI) tools(ctx context.Context) ([]tools.Tool, error) {
-	own, err := (*o.app.kit.Load())(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}, Model: o.app.now.Load().Agent.Model})
+	scope := tools.Scope{From: chat.Sender{Role: chat.Owner}, Model: o.app.now.Load().Agent.Model}
+	own, err := (*o.app.kit.Load())(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,8 @@ func (g *gateway) copies() backup.Keeper {
 
 // backup sends an archive of everything that is kept (P20).
 func (o ownerAPI) backup(ctx context.Context, send func(io.Reader)) error {
-	return o.app.copies().Send(ctx, backup.Contents{Config: o.app.Config.File, Files: o.app.files, Version: version()}, send)
+	contents := backup.Contents{Config: o.app.Config.File, Files: o.app.files, Version: version()}
+	return o.app.copies().Send(ctx, contents, send)
 }
 
 // jobs is how the owner's page and the command line reach scheduled jobs.

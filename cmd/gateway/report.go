@@ -31,8 +31,7 @@ func (o ownerAPI) report(ctx context.Context) (lines []string) {
 		o.app.Log.Error("status", "err", err)
 		return []string{say.Failed}
 	}
-	lines = append(lines, o.app.startNotes()...)
-	lines = append(lines, damageWarning(say, o.app.verifier.Damaged())...)
+	lines = o.notices()
 	for _, s := range all {
 		state := say.Works
 		switch {
@@ -83,6 +82,11 @@ func (g *gateway) tellOwners(ctx context.Context) {
 			g.Log.Error("the owners were not told", "note", note, "err", err)
 		}
 	}
+}
+
+// notices returns the notes of the start and what damage was found since.
+func (o ownerAPI) notices() []string {
+	return slices.Concat(o.app.startNotes(), damageWarning(o.app.texts.Gateway.Report, o.app.verifier.Damaged()))
 }
 
 // damageWarning tells of the damaged places in the store, if there are any.

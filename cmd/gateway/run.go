@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -28,7 +27,7 @@ const (
 func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error {
 	work, rest := context.WithCancel(context.WithoutCancel(ctx))
 	defer rest()
-	var outbox, doors sync.WaitGroup
+	var outbox, intake sync.WaitGroup
 	run := func(wg *sync.WaitGroup, part func() error) {
 		wg.Go(func() {
 			if err := part(); err != nil {
@@ -40,23 +39,23 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	outbox.Go(func() { g.auditLog.Run(work) })
 	outbox.Go(func() { g.cache.Run(work) })
 	outbox.Go(func() { g.stats.Run(work) })
-	run(&doors, func() error { return g.pool.Run(ctx) })
-	run(&doors, func() error { return g.receive(ctx) })
-	run(&doors, func() error { return g.scheduler.Run(ctx) })
-	doors.Go(func() { g.Watch(ctx, g.apply) })
-	doors.Go(func() { g.copies().Run(ctx) })
-	doors.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
+	run(&intake, func() error { return g.pool.Run(ctx) })
+	run(&intake, func() error { return g.receive(ctx) })
+	run(&intake, func() error { return g.scheduler.Run(ctx) })
+	intake.Go(func() { g.Watch(ctx, g.apply) })
+	intake.Go(func() { g.copies().Run(ctx) })
+	intake.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
 	for i, s := range g.servers {
-		run(&doors, func() error { return ignoreClosed(s.Serve(g.listeners[i])) })
+		run(&intake, func() error { return ignoreClosed(s.Serve(g.listeners[i])) })
 	}
 	<-ctx.Done()
 	g.Log.Debug("closing", "why", context.Cause(ctx))
-	defer time.AfterFunc(time.Second, func() { explainDelay(g.Stderr) }).Stop()
+	defer time.AfterFunc(time.Second, func() { fmt.Fprintln(g.Stderr, closingNote) }).Stop()
 	var calls sync.WaitGroup // whoever waits for an answer still gets it
 	for _, s := range g.servers {
 		calls.Go(func() { _ = s.Shutdown(work) }) // what is cut off comes again
 	}
-	doors.Wait()
+	intake.Wait()
 	draining, stop := context.WithTimeout(work, drainTime)
 	g.hub.Drain(draining)
 	stop()
@@ -69,10 +68,9 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	return why(ctx)
 }
 
-// explainDelay tells whoever waits for the end why it takes time.
-func explainDelay(w io.Writer) {
-	fmt.Fprintln(w, "finishing what is under way, for 20 seconds at most; Ctrl-C twice ends it at once and loses nothing")
-}
+// closingNote tells whoever waits for the end why it takes time.
+const closingNote = "finishing what is under way, for 20 seconds at most; " +
+	"Ctrl-C twice ends it at once and loses nothing"
 
 // receive lets people in. At a chat of this process the other networks wait.
 func (g *gateway) receive(ctx context.Context) error {
