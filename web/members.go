@@ -17,6 +17,7 @@ type members struct {
 
 func (a *admin) members(r *http.Request) (m members, err error) {
 	all, err := list(r.Context(), a.access.people.invited, "")
+	m.People = []invited{}
 	for _, p := range all {
 		if p.Removed.IsZero() {
 			m.People = append(m.People, p)

@@ -210,7 +210,8 @@ func isMissing(err error) bool {
 }
 
 // list returns the readable values of t, in the order of their keys.
-func list[T any](ctx context.Context, t store.Table[T], prefix string) (all []T, err error) {
+func list[T any](ctx context.Context, t store.Table[T], prefix string) ([]T, error) {
+	all := []T{} // which is [] in JSON
 	for e, err := range t.Each(ctx, prefix) {
 		if errors.Is(err, store.ErrDamaged) {
 			continue

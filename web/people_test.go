@@ -348,3 +348,21 @@ func TestDamaged(t *testing.T) {
 	}
 	f.want(t, 201, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"bert"}`})
 }
+
+// TestNobodyInvited checks that lists without entries are empty lists for
+// programs, before anybody was invited and after everybody was removed.
+func TestNobodyInvited(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	empty := func() {
+		t.Helper()
+		const want = `{"people":[],"keys":[]}`
+		if got := strings.TrimSpace(read(t, f.want(t, 200, asking{path: "/api/people", by: boss}))); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	empty()
+	f.want(t, 201, asking{method: "POST", path: "/api/people", by: boss, body: `{"name":"anna"}`})
+	f.want(t, 204, asking{method: "DELETE", path: "/api/people/anna", by: boss})
+	empty()
+}
