@@ -204,3 +204,35 @@ func TestDocumentedLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestLogLines checks that the lines of the log which docs/operations.md explains
+// are logged. "…" stands for what a line says besides.
+func TestLogLines(t *testing.T) {
+	page, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "| Line | Means | Do |\n|---|---|---|\n")
+	table, _, ends := strings.Cut(table, "\n\n")
+	if !found || !ends {
+		t.Fatal("the table of log lines is gone")
+	}
+	var code strings.Builder
+	_, all := sources(t)
+	for _, s := range all {
+		for _, f := range s.files {
+			code.WriteString(f.text)
+		}
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for row := range strings.Lines(table) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(row, "|"), "|")
+		for _, line := range quoted.FindAllStringSubmatch(cell, -1) {
+			for part := range strings.SplitSeq(line[1], "…") {
+				if !strings.Contains(code.String(), strings.TrimSpace(part)) {
+					t.Errorf("nothing logs %q", line[1])
+				}
+			}
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -258,6 +259,51 @@ func TestWords(t *testing.T) {
 		}
 	}
 	ratchet(t, "identifiers with this word", dialectLeft, found)
+}
+
+// dialectInTexts finds words in what people and models read for which the field
+// has others. The names of commands, routes and keys stay as they are.
+var dialectInTexts = regexp.MustCompile(`(?i)\b(house|kin|kids?|errands?|lanes?|shelf|strangers?|clerk|scribe|` +
+	`(on|at) the clock|(put|puts|putting) \S* ?aside|let in at the door)\b`)
+
+// TestWordsOfTexts checks that documents, pages, first files and the texts in code
+// use the field's terms.
+func TestWordsOfTexts(t *testing.T) {
+	check := func(where, text string) {
+		for _, word := range dialectInTexts.FindAllString(text, -1) {
+			t.Errorf("%s says %q", where, word)
+		}
+	}
+	for _, pattern := range []string{
+		"*.md", "docs/*.md", "config.json", "workspace/first/*", "workspace/first/skills/*/*", "memory/prompts/*",
+		"web/assets/*.js", "channels/web/page/*.js",
+	} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: no files (%v)", pattern, err)
+		}
+		for _, name := range names {
+			if info, err := os.Stat(name); err != nil || info.IsDir() || name == "CHANGELOG.md" {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(name, string(text))
+		}
+	}
+	set, all := sources(t)
+	for _, s := range all {
+		for _, f := range s.files {
+			ast.Inspect(f.tree, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && strings.Contains(text.Value, " ") {
+					check(set.Position(text.Pos()).String(), text.Value)
+				}
+				return true
+			})
+		}
+	}
 }
 
 // wordsOf returns the words of an identifier in lower case: "newLaneID" is new, lane, id.

@@ -254,7 +254,7 @@ func TestParked(t *testing.T) {
 		}
 		h, m := start()
 		h.say("9", "/status")
-		if got := said["re:test//1/9"]; !strings.HasSuffix(got, "Put aside, because I crashed over it: test//1/1") {
+		if got := said["re:test//1/9"]; !strings.HasSuffix(got, "Not answered, because I crashed over it: test//1/1") {
 			t.Errorf("the owner is told %q", got)
 		}
 		h.stop()

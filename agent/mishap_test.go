@@ -119,7 +119,7 @@ func (j *joint) live(life int, first bool, up time.Duration) (where string) {
 	return where
 }
 
-const putAside = "[A message that was said here is put aside for now. What follows, up to the next message, was done for it.]"
+const putAside = "[A message that was said here is suspended for now. What follows, up to the next message, was done for it.]"
 
 // TestPutAsideAtEveryStep is P8: when a message is put aside whose turn another
 // has joined, that one is answered without the words that the process may have

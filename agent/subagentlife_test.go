@@ -224,7 +224,7 @@ func TestNoSubagentVanishes(t *testing.T) {
 		"parked": {time.Minute, func(s store.Store, id string) error {
 			_, err := store.NewTable(s.Bucket("tries"), store.Report[map[string]any]).Put(context.Background(), "trial", lastTry("test/agent/1/"+id), store.Any)
 			return err
-		}, "reported 'it' failed]  Task: work  Result: I crashed three times over this message, so I have put it aside. Please try again in other words, or in smaller pieces."},
+		}, "reported 'it' failed]  Task: work  Result: I crashed three times over this message, so I will not try it again. Please say it in other words, or in smaller pieces."},
 		"put aside": {time.Minute, func(s store.Store, _ string) error {
 			_, err := deadletter.FromInbox(context.Background(), s)
 			return err

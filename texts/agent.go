@@ -93,7 +93,7 @@ type Commands struct {
 	Up                 Format // /status: how long as a Span, answers under way, messages waiting
 	SubagentsWork      Count  // /status
 	Untrusted          Format // /status: where the untrusted content came from that is in the conversation
-	NotListed          string // messages put aside cannot be listed
+	NotListed          string // dead letters cannot be listed
 	DeadMessage        Format // a message, by its key
 	DeadMessageRetried Format // the same, if it is tried once more
 	AndMore            Format // how many more there are

@@ -42,7 +42,7 @@ func englishAgent() Agent {
 			Panic:      "Something went wrong inside me. The error is in my log. Please try again.",
 			NoNews:     "There is nothing to say.",
 			ToolFailed: "I could not do that with %s: %s",
-			GivenUp: "I crashed three times over this message, so I have put it aside. Please try again in " +
+			GivenUp: "I crashed three times over this message, so I will not try it again. Please say it in " +
 				"other words, or in smaller pieces.",
 			TooOld: oneOrMany(
 				"I was away, and your message is more than %[2]s old. I have read it; say so if you still want an "+
@@ -112,10 +112,10 @@ func englishAgent() Agent {
 			Untrusted: "Untrusted content is in this conversation: %s. It may be behind what I do, so I ask an " +
 				"owner before anything that reaches beyond this conversation. /new begins one without it; " +
 				"/approvals shows what needs no more asking.",
-			NotListed:   "I could not list the messages put aside; the log says why.",
-			DeadMessage: "Put aside, because I crashed over it: %s",
-			DeadMessageRetried: "Put aside, because I crashed over it: %s (tried again once I have been up for five " +
-				"minutes)",
+			NotListed:   "I could not list the messages that I gave up; the log says why.",
+			DeadMessage: "Not answered, because I crashed over it: %s",
+			DeadMessageRetried: "Not answered, because I crashed over it: %s (tried again once I have been up for " +
+				"five minutes)",
 			AndMore: "… and %d more.",
 
 			ModelHere:    "This conversation uses %s. There are: %s. Choose with /model NAME.",
@@ -149,7 +149,7 @@ func englishAgent() Agent {
 			Summing:    "summing up",
 			Archiving:  "archiving",
 			Forgetting: "forgetting",
-			Suspending: "putting a message aside",
+			Suspending: "suspending a message",
 			Answer:     "waiting for your answer",
 			Subagents:  "waiting for background tasks",
 			Turn:       "waiting for its turn",

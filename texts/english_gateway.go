@@ -129,7 +129,7 @@ func englishGateway() Gateway {
 			Undelivered: "A message of mine to %s could not be delivered: %s. It is tried again later, a few " +
 				"times; /parked shows what could not be sent.\n\n%s",
 			StoreReplaced: "My store was damaged. I continue with the copy of %s; everything after that is lost.",
-			Abandoned:     " I have put aside what waited when the backup was made: messages %d, replies %d.",
+			Abandoned:     " What waited when the backup was made is in the dead letters: messages %d, replies %d.",
 			DamagedFileIn: " The damaged file is in %s.",
 			Damaged: oneOrMany(
 				"My store is damaged on disk. I cannot read one of its entries any more:",

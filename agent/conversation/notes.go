@@ -15,8 +15,8 @@ const (
 	msgGap            = "[A part of this conversation stood here. It is damaged on disk and cannot be read. " +
 		"What was said and done in it is not known: look before you do something again, and say so if it matters.]"
 
-	// wordsPutAside stands for the words of a message that was put aside.
-	msgSuspended = "[A message that was said here is put aside for now. " +
+	// msgSuspended stands for the words of a message that is suspended.
+	msgSuspended = "[A message that was said here is suspended for now. " +
 		"What follows, up to the next message, was done for it.]"
 
 	// MsgInterrupted is the result of a call that was under way when the process died.

@@ -61,7 +61,7 @@ func (t Turn) unfit() string {
 			how == nil && e.IsAnswer() && last != nil && last.Outcome == conversation.Answered:
 			return "what the model was told was not kept"
 		case e.Suspended != nil, e.Resumed != "":
-			return "it was put aside on the way"
+			return "it was suspended on the way"
 		case e.Summed != nil:
 			return "what was said before it was summed up on the way"
 		case how != nil && how.Refused:
