@@ -1,3 +1,4 @@
-// Package parley is the root of the house. It holds no code, only the tests
-// that keep the floors; ARCHITECTURE.md tells what stands where.
+// Package parley is the root of the module. It has no code, only the tests of the
+// module as a whole: imports, sizes, words and documents. ARCHITECTURE.md describes
+// the packages.
 package parley

@@ -16,7 +16,7 @@ import (
 	"parley/web"
 )
 
-// openHTTP makes the web face: its socket for whoever has the data folder, and
+// openHTTP makes the HTTP server: its socket for whoever has the data folder, and
 // its address for everybody else, unless there is none or this is a chat. It
 // opens the addresses of hooks, which networks call, too.
 func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux) error {

@@ -166,7 +166,7 @@ func (o *Observer) Deliver(d chat.Deliver) chat.Deliver {
 }
 
 // Sent notes that a reply left the outbox of channel after it waited there, at
-// that try. With err it was parked.
+// that try. With err it became a dead letter.
 func (o *Observer) Sent(channel string, _ chat.Reply, waited time.Duration, tries int, err error) {
 	o.redelivered.counter(channel).Add(max(tries-1, 0))
 	if err != nil {
