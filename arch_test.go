@@ -73,6 +73,8 @@ var homes = map[string]string{
 	"github.com/go-shiori/go-readability":          "tools/web",
 	"github.com/JohannesKaufmann/html-to-markdown": "tools/web",
 	"go.starlark.net":                              "tools/data",
+	"mvdan.cc/sh":                                  "tools/shell",
+	"github.com/landlock-lsm/go-landlock":          "tools/sandbox/landlock",
 
 	"github.com/bwmarrin/discordgo":      "channels/discord",
 	"github.com/VictoriaMetrics/metrics": "web/observe",
@@ -88,7 +90,10 @@ var homes = map[string]string{
 var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github.com/aymanbagabas/go-udiff"}
 
 // shared are folders that a room's drivers may import although they are not the room itself.
-var shared = map[string]string{"channels": "channels/markdown channels/network channels/safetext response", "tools": "scheduler/jobs"}
+var shared = map[string]string{
+	"channels": "channels/markdown channels/network channels/safetext response",
+	"tools":    "scheduler/jobs tools/sandbox",
+}
 
 type pkg struct {
 	ImportPath string
