@@ -46,10 +46,12 @@ func (w *WriteBehind) Set(key string, value []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pending[key] = value
-	w.wakeRun()
+	w.Wake()
 }
 
-func (w *WriteBehind) wakeRun() {
+// Wake has Run write soon. It spares the caller to encode what changes often: the tidy
+// of Run can do that, and then Set it.
+func (w *WriteBehind) Wake() {
 	select {
 	case w.wake <- struct{}{}:
 	default: // Run is awake already, and sees this one, too
@@ -80,8 +82,8 @@ func (w *WriteBehind) Load(ctx context.Context, each func(key string, value []by
 	return nil
 }
 
-// Run writes until ctx ends, and then writes the rest. It calls tidy, which may be nil,
-// before each write and every few minutes.
+// Run writes until ctx ends, and then writes the rest. It calls tidy, which may be nil
+// and may call Set, before each write and every few minutes.
 func (w *WriteBehind) Run(ctx context.Context, tidy func()) {
 	delay := writeDelay
 	for last := false; !last; {
@@ -141,6 +143,6 @@ func (w *WriteBehind) retry(key string, value []byte) {
 	defer w.mu.Unlock()
 	if _, newer := w.pending[key]; !newer {
 		w.pending[key] = value
-		w.wakeRun()
+		w.Wake()
 	}
 }

@@ -81,7 +81,7 @@ type account struct {
 func (b *Book) accounts(who Spender) (all []account) {
 	limits := b.cfg.Limits()
 	say := b.cfg.Texts
-	day := b.daysAgo(0)
+	day := b.today()
 	add := func(key, name, title string, limit Limit) {
 		all = append(all, account{key: day + key, name: name, title: title, limit: limit})
 	}

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/llm"
@@ -50,9 +51,17 @@ type Book struct {
 	disk *store.WriteBehind
 	read store.Table[usage] // what disk has written
 
+	day atomic.Pointer[day] // today, when it was asked for last
+
 	mu      sync.Mutex
 	used    map[string]*usage // of accounts of today and of those that last, by their keys
 	cleaned string            // the day on which old accounts were deleted last
+}
+
+// A day is one in Config.Zone.
+type day struct {
+	name         string // "2026-11-21"
+	begins, ends time.Time
 }
 
 // A usage is what one account has used.
@@ -67,9 +76,10 @@ type usage struct {
 	// Day is that of the last change, of accounts that last longer than a day.
 	Day string `json:"day,omitempty"`
 
-	key    string // in the book: "2026-11-21/person/owner"
-	opened string // the day on which it was last looked at
-	ended  bool   // the conversation before it is over
+	key     string // in the book: "2026-11-21/person/owner"
+	opened  string // the day on which it was last looked at
+	ended   bool   // the conversation before it is over
+	changed bool   // since it was last handed to be written
 }
 
 // New returns the Book in c.Bucket.
@@ -83,7 +93,19 @@ func New(c Config) *Book {
 // zoneNow names the time zone of days as clocks do by now: "CET".
 func (b *Book) zoneNow() string { return time.Now().In(b.cfg.Zone).Format("MST") }
 
-// daysAgo names a day: 0 is today.
+// today names the day.
+func (b *Book) today() string {
+	now := time.Now()
+	if d := b.day.Load(); d != nil && !now.Before(d.begins) && now.Before(d.ends) {
+		return d.name
+	}
+	now = now.In(b.cfg.Zone)
+	begins := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, b.cfg.Zone)
+	b.day.Store(&day{name: now.Format(time.DateOnly), begins: begins, ends: begins.AddDate(0, 0, 1)})
+	return now.Format(time.DateOnly)
+}
+
+// daysAgo names the day so many days before today.
 func (b *Book) daysAgo(n int) string {
 	return time.Now().In(b.cfg.Zone).AddDate(0, 0, -n).Format(time.DateOnly)
 }
@@ -91,7 +113,7 @@ func (b *Book) daysAgo(n int) string {
 // open locks the book and looks up what accounts have used. The book is not
 // locked while the disk is read.
 func (b *Book) open(ctx context.Context, accounts []account) (unlock func()) {
-	today := b.daysAgo(0)
+	today := b.today()
 	b.mu.Lock()
 	for i := range accounts {
 		key := accounts[i].key
@@ -130,10 +152,24 @@ func (b *Book) load(ctx context.Context, key string) (*usage, error) {
 // write has used written. b.mu is held.
 func (b *Book) write(used *usage) {
 	if lasting(used.key) {
-		used.Day = b.daysAgo(0)
+		used.Day = b.today()
 	}
-	body, _ := json.Marshal(used) // it holds only what JSON can
-	b.disk.Set(used.key, body)
+	used.changed = true
+	b.disk.Wake()
+}
+
+// encodeChanges hands over what is to be written. An account that changes with every
+// request is encoded once for all of them.
+func (b *Book) encodeChanges() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, used := range b.used {
+		if used.changed {
+			used.changed = false
+			body, _ := json.Marshal(used) // it holds only what JSON can
+			b.disk.Set(key, body)
+		}
+	}
 }
 
 // Keep writes down what is spent until stop is called.
@@ -143,6 +179,7 @@ func (b *Book) Keep(ctx context.Context) (stop func()) {
 	writer.Go(func() {
 		b.disk.Run(ctx, func() {
 			b.warnOwners(ctx)
+			b.encodeChanges()
 			b.clean(context.WithoutCancel(ctx))
 		})
 	})
@@ -155,7 +192,7 @@ func (b *Book) Keep(ctx context.Context) (stop func()) {
 // clean removes from memory what is not needed any more, and once a day old
 // accounts from the disk.
 func (b *Book) clean(ctx context.Context) {
-	today := b.daysAgo(0)
+	today := b.today()
 	b.mu.Lock()
 	maps.DeleteFunc(b.used, func(key string, used *usage) bool {
 		if lasting(key) {

@@ -134,7 +134,7 @@ func (b *Book) EndConversation(id chat.SessionID) {
 	key := conversationPrefix + string(id)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used[key] = &usage{key: key, opened: b.daysAgo(0), ended: true}
+	b.used[key] = &usage{key: key, opened: b.today(), ended: true}
 	b.disk.Set(key, nil)
 	b.disk.Set(importedPrefix+key, nil)
 }
