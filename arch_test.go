@@ -29,7 +29,7 @@ var floors = map[string]string{
 	"backup":    "chat store store/bolt texts workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
-	"config":    "channels/admission scheduler tools/web web",
+	"config":    "channels/admission scheduler tools/network tools/web web",
 	"host":      "store",
 	"admin":     "audit backup channels/admission channels/console chat scheduler scheduler/jobs store/bolt web",
 	"doctor":    "backup channels channels/console channels/network host llm store/bolt web",
@@ -43,6 +43,7 @@ var rooms = map[string]string{
 	"channels/commands":   "channels/admission channels/safetext chat store texts",
 	"channels/deadletter": "chat store",
 	"channels/safetext":   "chat",
+	"tools/network":       "",
 	"agent/activity":      "chat",
 	"agent/budget":        "chat llm store texts",
 	"agent/conversation":  "chat llm memory panics store texts tools tools/untrusted workspace",
@@ -92,7 +93,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/markdown channels/network channels/safetext response",
-	"tools":    "scheduler/jobs tools/sandbox",
+	"tools":    "scheduler/jobs tools/network tools/sandbox",
 }
 
 type pkg struct {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"parley/scheduler"
-	webtools "parley/tools/web"
+	"parley/tools/network"
 	"parley/web"
 )
 
@@ -45,8 +45,8 @@ func check(c *Config, d *decoder) {
 	k.http()
 	k.limits()
 	k.rules()
-	for i, network := range c.Tools.Web.AllowPrivate {
-		if _, err := webtools.ParseNetwork(network); err != nil {
+	for i, text := range c.Tools.Web.AllowPrivate {
+		if _, err := network.ParseNetwork(text); err != nil {
 			k.fail(fmt.Sprintf("tools.web.allowPrivate[%d]", i), "%v", err)
 		}
 	}

@@ -1,6 +1,9 @@
 package config
 
-import "parley/tools/web"
+import (
+	"parley/tools/network"
+	"parley/tools/web"
+)
 
 // Lookups returns the config of the tools that look things up.
 func (w WebTools) Lookups() (web.Config, error) {
@@ -8,8 +11,8 @@ func (w WebTools) Lookups() (web.Config, error) {
 	for _, s := range append([]Search{w.Search}, w.SearchFallback...) {
 		cfg.Search = append(cfg.Search, web.Provider{Name: s.Provider, Key: string(s.APIKey), BaseURL: s.BaseURL})
 	}
-	for _, network := range w.AllowPrivate {
-		prefix, err := web.ParseNetwork(network)
+	for _, text := range w.AllowPrivate {
+		prefix, err := network.ParseNetwork(text)
 		if err != nil {
 			return cfg, err
 		}

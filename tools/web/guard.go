@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"parley/tools/network"
 )
 
 const (
@@ -30,15 +32,13 @@ var ports = []uint16{80, 443, 8080, 8443}
 // connection is made, so that a name cannot change its address after the check
 // (F17).
 type guard struct {
-	next  http.RoundTripper
-	allow []netip.Prefix
-	nat64 nat64Finder
+	next      http.RoundTripper
+	addresses *network.Guard
+	anyPort   bool // addresses decides about ports: some networks are allowed with all of them
 }
 
 func newGuard(c Config) *guard {
-	g := &guard{allow: c.AllowPrivate}
-	g.nat64.lookup = cmp.Or(c.resolver, net.DefaultResolver).LookupNetIP
-	return g
+	return &guard{addresses: network.NewGuard(c.AllowPrivate, c.resolver), anyPort: len(c.AllowPrivate) > 0}
 }
 
 // Client returns a client for the public web and the networks that c allows. It
@@ -95,21 +95,12 @@ func (g *guard) check(u *url.URL) error {
 		return refuse("Blocked: the URL names no host")
 	case u.User != nil:
 		return refuse("Blocked: a URL must not hold a user name or password")
-	case isObfuscatedIP(host):
+	case network.IsObfuscatedIP(host):
 		return refuse("Blocked: %s is an address in a form that hides what it is", host)
-	case err != nil || len(g.allow) == 0 && !slices.Contains(ports, uint16(port)):
+	case err != nil || !g.anyPort && !slices.Contains(ports, uint16(port)):
 		return refuse("Blocked: port %s is not allowed", u.Port())
 	}
 	return nil
-}
-
-// isObfuscatedIP reports whether host is an IPv4 address in a form, such as decimal, octal or
-// hex, that resolvers interpret differently.
-func isObfuscatedIP(host string) bool {
-	_, err := netip.ParseAddr(host)
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	return err != nil && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
 }
 
 // A privateAddress is the error for a private address.
@@ -123,10 +114,10 @@ func (g *guard) control(ctx context.Context, _, address string, _ syscall.RawCon
 	if err != nil {
 		return err
 	}
-	switch g.reach(ctx, ap.Addr()) {
-	case nowhere:
+	switch g.addresses.Reach(ctx, ap.Addr()) {
+	case network.Nowhere:
 		return privateAddress(ap.Addr().WithZone("").Unmap().String())
-	case publicWeb:
+	case network.PublicWeb:
 		if !slices.Contains(ports, ap.Port()) {
 			return refuse("Blocked: port %d is not allowed", ap.Port())
 		}

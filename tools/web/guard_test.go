@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
+	"parley/tools/network/networktest"
 )
 
 const hint = "\n\n[Analyze the error above and try a different approach.]"
@@ -37,7 +37,7 @@ func newSite(t *testing.T, change ...func(*Config)) *site {
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	cfg := Config{AllowPrivate: prefixes("127.0.0.0/8")}
+	cfg := Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -95,42 +95,6 @@ func of(problem, url string) string { return problem + " (" + url + ")" }
 func quote(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
-}
-
-// R-S19, D-083: what may be connected to.
-func TestAddresses(t *testing.T) {
-	refused := `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1 127.255.255.254
-		169.254.0.1 169.254.169.254 169.254.170.2 172.16.0.1 172.31.255.255 192.0.0.1 192.0.0.192 192.0.2.1 192.88.99.1 192.168.0.1
-		192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.9 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 168.63.129.16
-		:: ::1 ::127.0.0.1 ::10.0.0.1 ::8.8.8.8 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::ffff:0:127.0.0.1 fc00::1 fd00::1 fd00:ec2::254
-		fe80::1 fe80::1%eth0 fec0::1 ff02::1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2001::1 2001:2::1 2001:db8::1 2002:7f00:1::1
-		2002:808:808::1 3fff::1 100::1 4000::1 5f00::1`
-	passed := `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.1 93.184.216.34 100.63.255.255 100.128.0.1 126.255.255.255 128.0.0.1 172.15.255.255 172.32.0.1
-		192.0.1.1 192.167.255.255 192.169.0.1 198.17.255.255 198.20.0.1 203.0.112.1 203.0.114.1 223.255.255.255 ::ffff:8.8.8.8 64:ff9b::8.8.8.8
-		2001:4860:4860::8888 2606:4700:4700::1111 2a00:1450:4001::1 2620:fe::fe 2003::1 3ffe::1`
-	open := newGuard(Config{resolver: offline(t)})
-	for a := range strings.FieldsSeq(refused) {
-		if open.reach(t.Context(), netip.MustParseAddr(a)) != nowhere {
-			t.Errorf("%s is let through", a)
-		}
-	}
-	for a := range strings.FieldsSeq(passed) {
-		if open.reach(t.Context(), netip.MustParseAddr(a)) != publicWeb {
-			t.Errorf("%s is refused", a)
-		}
-	}
-	// What is allowed, and what never is.
-	g := newGuard(Config{AllowPrivate: prefixes("0.0.0.0/0 ::/0"), resolver: offline(t)})
-	for a := range strings.FieldsSeq("10.0.0.1 127.0.0.1 ::1 fd00::1 ::ffff:192.168.1.1 2001:db8::1 fe80::1%eth0") {
-		if g.reach(t.Context(), netip.MustParseAddr(a)) != opened {
-			t.Errorf("%s is refused although it is allowed", a)
-		}
-	}
-	for a := range strings.FieldsSeq("169.254.169.254 ::ffff:169.254.169.254 100.100.100.200 fd00:ec2::254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1 192.0.0.192") {
-		if g.reach(t.Context(), netip.MustParseAddr(a)) != nowhere {
-			t.Errorf("%s is let through since everything is allowed", a)
-		}
-	}
 }
 
 // D-082, D-083, R-S19: what is refused before it is asked for, through every tool.
@@ -269,48 +233,12 @@ func TestRebinding(t *testing.T) {
 
 // rebinding is a resolver that has another IPv4 address for each question: what next returns.
 func rebinding(t *testing.T, next func() netip.Addr) *net.Resolver {
-	return nameServer(t, func(q dnsmessage.Question) []dnsmessage.ResourceBody {
+	return networktest.NameServer(t, func(q dnsmessage.Question) []dnsmessage.ResourceBody {
 		if q.Type != dnsmessage.TypeA {
 			return nil
 		}
 		return []dnsmessage.ResourceBody{&dnsmessage.AResource{A: next().As4()}}
 	})
-}
-
-// nameServer is a resolver that asks a name server on loopback, which answers
-// with what answer returns.
-func nameServer(t *testing.T, answer func(dnsmessage.Question) []dnsmessage.ResourceBody) *net.Resolver {
-	l, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	t.Cleanup(func() { l.Close(); <-done })
-	go func() {
-		defer close(done)
-		buf := make([]byte, 4096)
-		for {
-			n, from, err := l.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			var m dnsmessage.Message
-			if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
-				continue
-			}
-			m.Response, m.Additionals = true, nil
-			q := m.Questions[0]
-			for _, body := range answer(q) {
-				m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: body})
-			}
-			if out, err := m.Pack(); err == nil {
-				_, _ = l.WriteTo(out, from)
-			}
-		}
-	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", l.LocalAddr().String())
-	}}
 }
 
 // D-083: the client as others use it: no proxy, bodies closed, a deadline of the caller's.

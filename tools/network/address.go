@@ -1,6 +1,10 @@
-package web
+// Package network tells which addresses of the internet programs and tools of the agent may reach: those of
+// the public web, and private networks that an owner has Opened (R-S19). A Guard judges addresses, not names: a
+// name must be resolved first, and the address that was judged is the one to connect to.
+package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +30,8 @@ var (
 // metadata are the addresses of metadata services, which give away a machine's
 // keys: those of AWS, Azure, Google, Oracle and most others (169.254.0.0/16),
 // Alibaba, Volcengine, UCloud, Azure's host and Oracle's old ones; then those of
-// AWS, Google, Scaleway, Akamai and Alibaba on IPv6. AllowPrivate does not allow
-// them.
+// AWS, Google, Scaleway, Akamai and Alibaba on IPv6. NewGuard allows none
+// of them.
 var metadata = prefixes(
 	"169.254.0.0/16 100.100.100.200/32 100.96.0.96/32 100.80.80.80/32 168.63.129.16/32 192.0.0.192/32 " +
 		"fd00:ec2::/32 fd20:ce::/32 fd00:42::42/128 fd00:a9fe:a9fe::/48 fd00:100::100:200/128",
@@ -40,8 +44,8 @@ var metadata = prefixes(
 var metadataEnd = []byte{169, 254, 169, 254}
 
 // tunnels are IPv6 addresses that stand for an IPv4 address by host translation,
-// Teredo or 6to4. Today they only serve to bypass the other rules, so AllowPrivate
-// does not allow them either.
+// Teredo or 6to4. Today they only serve to bypass the other rules, so NewGuard
+// allows none of them either.
 var tunnels = prefixes("::ffff:0:0:0/96 2001::/32 2002::/16")
 
 // NAT64 has two prefixes that are the same everywhere. Addresses in the first end with
@@ -62,7 +66,7 @@ func within(ps []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// ParseNetwork parses an entry of AllowPrivate. An error suggests what was
+// ParseNetwork parses a network that an owner allows. An error suggests what was
 // probably meant: a network that is larger or smaller than it looks would allow
 // too much or nothing.
 func ParseNetwork(text string) (netip.Prefix, error) {
@@ -85,60 +89,73 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// A reach says what connections to an address are allowed.
-type reach int
+// A Reach says which connections to an address are allowed.
+type Reach int
 
+// Which connections are allowed.
 const (
-	nowhere   reach = iota // none
-	publicWeb              // to the ports of the web
-	opened                 // to any port: the address is in AllowPrivate
+	Nowhere   Reach = iota // none
+	PublicWeb              // to the ports of the web
+	Opened                 // to any port: the address is in a private network that is allowed
 )
 
-// reach returns which connections to a are allowed.
-func (g *guard) reach(ctx context.Context, a netip.Addr) reach {
+// A Guard judges addresses. It is safe for concurrent use.
+type Guard struct {
+	allow []netip.Prefix
+	nat64 nat64Finder
+}
+
+// NewGuard returns a Guard that allows the public web and the networks of allow, but for metadata services.
+// With r, which may be nil, it finds out how the machine's network reaches IPv4 addresses by IPv6.
+func NewGuard(allow []netip.Prefix, r *net.Resolver) *Guard {
+	return &Guard{allow: allow, nat64: nat64Finder{lookup: cmp.Or(r, net.DefaultResolver).LookupNetIP}}
+}
+
+// Reach returns which connections to a are allowed.
+func (g *Guard) Reach(ctx context.Context, a netip.Addr) Reach {
 	a = a.WithZone("").Unmap() // a prefix never contains an address with a zone
 	if within(metadata, a) || within(tunnels, a) {
-		return nowhere
+		return Nowhere
 	}
 	if a.Is4() {
 		return g.plainReach(a)
 	}
 	if nat64WellKnown.Contains(a) {
-		return g.reach(ctx, embeddedIPv4(a, nat64WellKnown.Bits()))
+		return g.Reach(ctx, embeddedIPv4(a, nat64WellKnown.Bits()))
 	}
 	own, local := g.plainReach(a), nat64Local.Contains(a)
-	if b := a.AsSlice(); slices.Equal(b[12:], metadataEnd) || own == nowhere && !local {
-		return nowhere
+	if b := a.AsSlice(); slices.Equal(b[12:], metadataEnd) || own == Nowhere && !local {
+		return Nowhere
 	}
-	translated := nowhere
+	translated := Nowhere
 	for _, p := range g.nat64.prefixes(ctx) {
 		if !p.Contains(a) {
 			continue
 		}
-		if translated = g.reach(ctx, embeddedIPv4(a, p.Bits())); translated == nowhere {
-			return nowhere
+		if translated = g.Reach(ctx, embeddedIPv4(a, p.Bits())); translated == Nowhere {
+			return Nowhere
 		}
 	}
 	switch {
-	case translated != nowhere:
+	case translated != Nowhere:
 		return translated
 	case local: // it is unknown what this network translates it to
-		return nowhere
-	case holdsIPv4(a) && g.reach(ctx, embeddedIPv4(a, 96)) == nowhere:
-		return nowhere
+		return Nowhere
+	case holdsIPv4(a) && g.Reach(ctx, embeddedIPv4(a, 96)) == Nowhere:
+		return Nowhere
 	}
 	return own
 }
 
 // plainReach is reach for an address that stands for itself.
-func (g *guard) plainReach(a netip.Addr) reach {
+func (g *Guard) plainReach(a netip.Addr) Reach {
 	switch {
 	case within(g.allow, a):
-		return opened
+		return Opened
 	case within(public, a) && !within(private, a):
-		return publicWeb
+		return PublicWeb
 	}
-	return nowhere
+	return Nowhere
 }
 
 // holdsIPv4 reports whether a has the form of an IPv4-compatible or an ISATAP
@@ -215,4 +232,13 @@ func (f *nat64Finder) prefixes(ctx context.Context) []netip.Prefix {
 		}
 	}
 	return f.found
+}
+
+// IsObfuscatedIP reports whether host is an IPv4 address in a form, such as decimal, octal or
+// hex, that resolvers interpret differently.
+func IsObfuscatedIP(host string) bool {
+	_, err := netip.ParseAddr(host)
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return err != nil && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
 }

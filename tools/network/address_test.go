@@ -1,8 +1,7 @@
-package web
+package network
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"parley/tools/network/networktest"
 )
 
 // R-S19: metadata services hand out keys. No config reaches one, in any of the
@@ -24,9 +25,9 @@ func TestMetadataIsNeverReached(t *testing.T) {
 		fd00:ec2::254 fd00:ec2::23 fd00:ec2::253 fd20:ce::254 fd00:c1::a9fe:a9fe fd00:42::42 fd00:a9fe:a9fe::1 fd00:100::100:200
 		fe80::a9fe:a9fe fe80::a9fe:a9fe%eth0 2600:1::a9fe:a9fe 2001:db8:64::a9fe:a9fe`
 	for _, networks := range []string{"", "0.0.0.0/0 ::/0", "fc00::/7", "fd00::/8", "fe80::/10", "169.254.0.0/16", "100.64.0.0/10", "::/96", "64:ff9b::/96", "2002::/16", "2001::/32"} {
-		g := newGuard(Config{AllowPrivate: prefixes(networks), resolver: offline(t)})
+		g := NewGuard(prefixes(networks), networktest.Offline())
 		for a := range strings.FieldsSeq(metadata) {
-			if g.reach(t.Context(), netip.MustParseAddr(a)) != nowhere {
+			if g.Reach(t.Context(), netip.MustParseAddr(a)) != Nowhere {
 				t.Errorf("%s is reached with allowPrivate %q", a, networks)
 			}
 		}
@@ -37,19 +38,19 @@ func TestMetadataIsNeverReached(t *testing.T) {
 func TestEmbeddedAddresses(t *testing.T) {
 	for _, c := range []struct {
 		networks, addresses string
-		want                reach
+		want                Reach
 	}{
-		{"", "64:ff9b::808:808 64:ff9b::5db8:d822 2001:470::5efe:808:808 2001:470::200:5efe:808:808", publicWeb},
-		{"", "64:ff9b::a00:1 64:ff9b::7f00:1 64:ff9b::c0a8:1 2001:470::5efe:a00:1 2001:470::200:5efe:7f00:1 2a00::100:5efe:c0a8:1", nowhere},
-		{"10.0.0.0/8", "64:ff9b::a00:1 10.0.0.1 ::ffff:10.0.0.1", opened},
-		{"fe80::/10", "fe80::5efe:a00:1 fe80::200:5efe:c0a8:1", nowhere},
-		{"fe80::/10", "fe80::1 fe80::5efe:808:808", opened},
-		{"::/0", "::10.0.0.1 ::127.0.0.1 fd00::5efe:a00:1 64:ff9b::a00:1 64:ff9b:1::a00:1", nowhere},
-		{"::/0", "::1 fd00::1", opened},
+		{"", "64:ff9b::808:808 64:ff9b::5db8:d822 2001:470::5efe:808:808 2001:470::200:5efe:808:808", PublicWeb},
+		{"", "64:ff9b::a00:1 64:ff9b::7f00:1 64:ff9b::c0a8:1 2001:470::5efe:a00:1 2001:470::200:5efe:7f00:1 2a00::100:5efe:c0a8:1", Nowhere},
+		{"10.0.0.0/8", "64:ff9b::a00:1 10.0.0.1 ::ffff:10.0.0.1", Opened},
+		{"fe80::/10", "fe80::5efe:a00:1 fe80::200:5efe:c0a8:1", Nowhere},
+		{"fe80::/10", "fe80::1 fe80::5efe:808:808", Opened},
+		{"::/0", "::10.0.0.1 ::127.0.0.1 fd00::5efe:a00:1 64:ff9b::a00:1 64:ff9b:1::a00:1", Nowhere},
+		{"::/0", "::1 fd00::1", Opened},
 	} {
-		g := newGuard(Config{AllowPrivate: prefixes(c.networks), resolver: offline(t)})
+		g := NewGuard(prefixes(c.networks), networktest.Offline())
 		for a := range strings.FieldsSeq(c.addresses) {
-			if got := g.reach(t.Context(), netip.MustParseAddr(a)); got != c.want {
+			if got := g.Reach(t.Context(), netip.MustParseAddr(a)); got != c.want {
 				t.Errorf("%s with allowPrivate %q: %d, want %d", a, c.networks, got, c.want)
 			}
 		}
@@ -68,14 +69,14 @@ func TestNAT64OfTheNetwork(t *testing.T) {
 		{"fd12:64::c000:aa", "fd12::/16", "fd12:64::808:808 fd12:65::a00:1", "fd12:64::a00:1 fd12:64::a9fe:a9fe"},
 		{"", "", "2a01:4f9:64::808:808", "64:ff9b:1::808:808"},
 	} {
-		g := newGuard(Config{AllowPrivate: prefixes(c.networks), resolver: nat64(t, strings.Fields(c.answer)...)})
+		g := NewGuard(prefixes(c.networks), nat64(t, strings.Fields(c.answer)...))
 		for a := range strings.FieldsSeq(c.reached) {
-			if g.reach(t.Context(), netip.MustParseAddr(a)) == nowhere {
+			if g.Reach(t.Context(), netip.MustParseAddr(a)) == Nowhere {
 				t.Errorf("ipv4only.arpa is at %q: %s is refused", c.answer, a)
 			}
 		}
 		for a := range strings.FieldsSeq(c.refused) {
-			if g.reach(t.Context(), netip.MustParseAddr(a)) != nowhere {
+			if g.Reach(t.Context(), netip.MustParseAddr(a)) != Nowhere {
 				t.Errorf("ipv4only.arpa is at %q: %s is reached", c.answer, a)
 			}
 		}
@@ -87,19 +88,19 @@ func TestNAT64OfTheNetwork(t *testing.T) {
 func TestNAT64IsAskedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		g := newGuard(Config{})
+		g := NewGuard(nil, nil)
 		g.nat64.lookup = func(context.Context, string, string) ([]netip.Addr, error) {
 			asked++
 			return []netip.Addr{netip.MustParseAddr("2a01:4f9:64::c000:aa")}, nil
 		}
 		for _, a := range []string{"1.1.1.1", "10.0.0.1", "fd00::1", "64:ff9b::808:808", "::1", "2002::1"} {
-			g.reach(t.Context(), netip.MustParseAddr(a))
+			g.Reach(t.Context(), netip.MustParseAddr(a))
 		}
 		if asked != 0 {
 			t.Errorf("asked %d times where it does not matter", asked)
 		}
 		for range 5 {
-			if g.reach(t.Context(), netip.MustParseAddr("2a01:4f9:64::a00:1")) != nowhere {
+			if g.Reach(t.Context(), netip.MustParseAddr("2a01:4f9:64::a00:1")) != Nowhere {
 				t.Error("a private address behind NAT64 is reached")
 			}
 		}
@@ -107,7 +108,7 @@ func TestNAT64IsAskedForOnce(t *testing.T) {
 			t.Errorf("asked %d times, want once", asked)
 		}
 		time.Sleep(nat64TTL)
-		g.reach(t.Context(), netip.MustParseAddr("2a01:4f9:64::a00:1"))
+		g.Reach(t.Context(), netip.MustParseAddr("2a01:4f9:64::a00:1"))
 		if asked != 2 {
 			t.Errorf("asked %d times after %v, want twice", asked, nat64TTL)
 		}
@@ -143,16 +144,45 @@ func TestParseNetwork(t *testing.T) {
 	}
 }
 
-// offline is a resolver that reaches nobody.
-func offline(*testing.T) *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("there is no network")
-	}}
+// R-S19, D-083: what may be connected to.
+func TestAddresses(t *testing.T) {
+	refused := `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1 127.255.255.254
+		169.254.0.1 169.254.169.254 169.254.170.2 172.16.0.1 172.31.255.255 192.0.0.1 192.0.0.192 192.0.2.1 192.88.99.1 192.168.0.1
+		192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.9 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 168.63.129.16
+		:: ::1 ::127.0.0.1 ::10.0.0.1 ::8.8.8.8 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::ffff:0:127.0.0.1 fc00::1 fd00::1 fd00:ec2::254
+		fe80::1 fe80::1%eth0 fec0::1 ff02::1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2001::1 2001:2::1 2001:db8::1 2002:7f00:1::1
+		2002:808:808::1 3fff::1 100::1 4000::1 5f00::1`
+	passed := `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.1 93.184.216.34 100.63.255.255 100.128.0.1 126.255.255.255 128.0.0.1 172.15.255.255 172.32.0.1
+		192.0.1.1 192.167.255.255 192.169.0.1 198.17.255.255 198.20.0.1 203.0.112.1 203.0.114.1 223.255.255.255 ::ffff:8.8.8.8 64:ff9b::8.8.8.8
+		2001:4860:4860::8888 2606:4700:4700::1111 2a00:1450:4001::1 2620:fe::fe 2003::1 3ffe::1`
+	open := NewGuard(nil, networktest.Offline())
+	for a := range strings.FieldsSeq(refused) {
+		if open.Reach(t.Context(), netip.MustParseAddr(a)) != Nowhere {
+			t.Errorf("%s is let through", a)
+		}
+	}
+	for a := range strings.FieldsSeq(passed) {
+		if open.Reach(t.Context(), netip.MustParseAddr(a)) != PublicWeb {
+			t.Errorf("%s is refused", a)
+		}
+	}
+	// What is allowed, and what never is.
+	g := NewGuard(prefixes("0.0.0.0/0 ::/0"), networktest.Offline())
+	for a := range strings.FieldsSeq("10.0.0.1 127.0.0.1 ::1 fd00::1 ::ffff:192.168.1.1 2001:db8::1 fe80::1%eth0") {
+		if g.Reach(t.Context(), netip.MustParseAddr(a)) != Opened {
+			t.Errorf("%s is refused although it is allowed", a)
+		}
+	}
+	for a := range strings.FieldsSeq("169.254.169.254 ::ffff:169.254.169.254 100.100.100.200 fd00:ec2::254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1 192.0.0.192") {
+		if g.Reach(t.Context(), netip.MustParseAddr(a)) != Nowhere {
+			t.Errorf("%s is let through since everything is allowed", a)
+		}
+	}
 }
 
 // nat64 is a resolver of a network where ipv4only.arpa has these IPv6 addresses.
 func nat64(t *testing.T, addresses ...string) *net.Resolver {
-	return nameServer(t, func(q dnsmessage.Question) (answers []dnsmessage.ResourceBody) {
+	return networktest.NameServer(t, func(q dnsmessage.Question) (answers []dnsmessage.ResourceBody) {
 		if q.Name.String() != "ipv4only.arpa." || q.Type != dnsmessage.TypeAAAA {
 			return nil
 		}
