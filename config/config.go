@@ -168,6 +168,13 @@ type Tools struct {
 	Rollback bool     `json:"rollback" default:"true"`
 	Web      WebTools `json:"web"`
 	Weather  Weather  `json:"weather"`
+	Exec     Exec     `json:"exec"`
+}
+
+// Exec says how programs are run that models and tools choose.
+type Exec struct {
+	// Sandbox confines them. auto is the strongest that holds on this machine.
+	Sandbox string `json:"sandbox" default:"auto" allowed:"auto, bwrap, landlock, docker, none"`
 }
 
 // WebTools say how the agent reaches the web.

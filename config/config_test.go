@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native", Driver: &demo.Config{}}},
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: map[string]*Channel{"console": {Type: "console", Driver: &console.Config{}}, "web": {Type: "web", Driver: &web.Config{}}},
-		Tools:    Tools{Timeout: time.Minute, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}},
+		Tools:    Tools{Timeout: time.Minute, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}}, Exec: Exec{Sandbox: "auto"}},
 		Limits: map[string]*Limit{
 			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50, Bytes: 200_000_000, Stored: 1_000_000_000}, "session": {}, "job": {Tokens: 5_000_000},
 			"everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
@@ -262,7 +262,7 @@ func TestFaults(t *testing.T) {
 		{`{"tools": {"web": {"allowPrivate": ["::ffff:10.0.0.0/104"]}}}`,
 			`tools.web.allowPrivate[0]: ::ffff:10.0.0.0/104 is an IPv4 network in the form of IPv6: write 10.0.0.0/8`},
 		{`{"models": {"m": {"type": "demo", "toolCalls": "xml"}}}`, `models.m.toolCalls: "xml" is not known; allowed: native, text`},
-		{`{"tools": {"exec": {}}}`, `tools.exec: unknown key`},
+		{`{"tools": {"cellar": {}}}`, `tools.cellar: unknown key`},
 		{`{"store": {"type": "nats"}}`, `store.type: "nats" is not known; allowed: bolt, mem`},
 		{`{"log": {"level": "loud"}}`, `log.level: "loud" is not known; allowed: debug, info, warn, error`},
 		{`{"timezone": "Mars/Base"}`, `timezone: "Mars/Base" is no time zone`},

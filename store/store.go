@@ -57,6 +57,19 @@ type Bucket interface {
 // Any is the revision that matches whatever is there.
 const Any = ^uint64(0)
 
+// DeleteAll removes all keys of b.
+func DeleteAll(ctx context.Context, b Bucket) error {
+	for key, err := range b.Keys(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // A Log is an append-only list of records, numbered from 1.
 type Log interface {
 	// Append adds recs, all or none, and returns the number of the last.

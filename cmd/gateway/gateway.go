@@ -22,6 +22,7 @@ import (
 	"parley/channels/console"
 	webchat "parley/channels/web"
 	"parley/chat"
+	"parley/cmd/gateway/sandboxes"
 	"parley/config"
 	"parley/host"
 	"parley/memory"
@@ -34,6 +35,7 @@ import (
 	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/oversight"
+	"parley/tools/sandbox"
 	"parley/web"
 	"parley/web/observe"
 	"parley/workspace"
@@ -90,6 +92,7 @@ type gateway struct {
 	strays    tools.Strays
 	stats     *tools.Stats
 	cache     *tools.Cache
+	sandbox   *sandbox.Auto // runs the programs that tools start
 
 	// HTTP.
 	observer  *observe.Observer
@@ -151,6 +154,7 @@ func (g *gateway) keepGoodConfig(c *config.Config) {
 func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	g.now.Store(g.Config)
 	g.texts = texts.English()
+	g.sandbox = sandboxes.New()
 	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {
 		return err

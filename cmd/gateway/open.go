@@ -69,7 +69,7 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 		return w, err
 	}
 	for _, name := range c.Networks() { // what was said since was answered, too, and must not be asked for again
-		if err := deleteAll(ctx, s.Bucket(store.BucketSeen(name))); err != nil {
+		if err := store.DeleteAll(ctx, s.Bucket(store.BucketSeen(name))); err != nil {
 			return w, err
 		}
 	}
@@ -82,18 +82,6 @@ func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Wait
 	hub := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)})
 	w.Replies, err = hub.DeadLetters().FromOutboxes(ctx, queues, "it waited when the backup was made")
 	return w, err
-}
-
-func deleteAll(ctx context.Context, b store.Bucket) error {
-	for key, err := range b.Keys(ctx, "") {
-		if err != nil {
-			return err
-		}
-		if err := b.Delete(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // explainStore adds to err what to do about a store that must not be used.

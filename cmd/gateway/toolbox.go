@@ -30,6 +30,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	for category, rule := range c.Tools.Rules {
 		rules[category] = tools.Rule(rule)
 	}
+	t.app.sandbox.Use(c.Tools.Exec.Sandbox)
 	sources, err := toolSources(c, toolHost{
 		files:    t.app.fileTools,
 		say:      t.send(c),
@@ -38,6 +39,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		recall:   t.app.knowledge.recall,
 		cron:     jobHostOf(t.app).order,
 		log:      t.app.Log,
+		sandbox:  t.app.sandbox,
 		agents: agents.Config{
 			Runner:   t.app.pool.Subagents(),
 			Texts:    &t.app.texts.Tools.Subtask,

@@ -16,6 +16,7 @@ import (
 	"parley/tools/files"
 	"parley/tools/message"
 	"parley/tools/recall"
+	"parley/tools/sandbox"
 	"parley/tools/web"
 )
 
@@ -29,6 +30,7 @@ type toolHost struct {
 	cron     cron.Manager
 	agents   agents.Config
 	log      *slog.Logger
+	sandbox  sandbox.Runner // what every tool that starts a program starts it with
 }
 
 // toolSources are what offers tools, from the lowest layer to the highest. A new

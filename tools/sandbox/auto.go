@@ -1,0 +1,204 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// probeTimeout is how long the probe of one driver may take.
+const probeTimeout = 20 * time.Second
+
+// A Candidate is a driver that Auto may choose.
+type Candidate struct {
+	Name      string // as config has it: "bwrap"
+	Runner    Runner
+	Advice    string // what an operator can do if it does not work
+	OnRequest bool   // it is used only if config names it
+	Bare      bool   // it confines nothing, so there is nothing to probe
+}
+
+// A Probe tries, in a sandbox of r, what programs there must not be able to do, and returns how
+// each attempt came out. The error says why r could not run it.
+type Probe func(ctx context.Context, r Runner) ([]Attempt, error)
+
+// An Attempt is one thing that a Probe tried.
+type Attempt struct {
+	Name   string // "read a hidden file"
+	Held   bool   // the sandbox did what it should
+	Detail string // what happened: "permission denied"
+}
+
+// A Report says how a driver did on this machine.
+type Report struct {
+	Driver   string
+	Attempts []Attempt // nil if it was not probed
+	Err      error     // why it could not be probed; nil if it was
+	Advice   string    // what would help; "" if it holds
+}
+
+// Holds reports whether a program in this sandbox can do nothing that it may not.
+func (r Report) Holds() bool {
+	return len(r.Attempts) > 0 && len(r.Failed()) == 0 && r.Err == nil
+}
+
+// Failed returns the attempts that came out as they must not.
+func (r Report) Failed() []Attempt {
+	held := func(a Attempt) bool { return a.Held }
+	return slices.DeleteFunc(slices.Clone(r.Attempts), held)
+}
+
+// String says in one line what r found.
+func (r Report) String() string {
+	if r.Err != nil {
+		return r.Driver + ": " + r.Err.Error()
+	}
+	failed := r.Failed()
+	if len(failed) == 0 {
+		n := len(r.Attempts)
+		return fmt.Sprintf("%s: %d of %d attempts to get out failed, as they should", r.Driver, n, n)
+	}
+	var parts []string
+	for _, a := range failed {
+		parts = append(parts, a.Name+" ("+a.Detail+")")
+	}
+	return r.Driver + " does not hold: " + strings.Join(parts, ", ")
+}
+
+// A Choice says which driver runs programs, and why.
+type Choice struct {
+	Driver  string   // "" if none holds
+	Bare    bool     // Driver confines nothing, because config says so
+	Reports []Report // of the drivers that were probed so far, from the strongest down
+}
+
+// Auto is a [Runner] that uses the strongest driver that holds on this machine. It finds out by
+// having each one run a program that tries what it must not be able to do: neither a version nor
+// the presence of a program says whether a sandbox works. It does so when a program is run for the
+// first time, or when somebody asks.
+type Auto struct {
+	probe  Probe
+	chosen atomic.Pointer[Candidate] // nil: to be found out
+
+	mu         sync.Mutex  // held while drivers are probed
+	all        []Candidate // from the strongest down
+	candidates []Candidate // those of all that may be used
+	reports    map[string]Report
+}
+
+// NewAuto returns an Auto that chooses among candidates, which are in order of strength.
+func NewAuto(probe Probe, candidates ...Candidate) *Auto {
+	a := &Auto{probe: probe, all: candidates, reports: map[string]Report{}}
+	a.Use("auto")
+	return a
+}
+
+// Use has a choose among all candidates, for "auto", or use no other than the one of that name. A
+// name that no candidate has leaves none.
+func (a *Auto) Use(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.candidates = slices.DeleteFunc(slices.Clone(a.all), func(c Candidate) bool {
+		if name == "auto" {
+			return c.OnRequest || c.Bare
+		}
+		return c.Name != name
+	})
+	a.chosen.Store(nil)
+}
+
+// Run implements [Runner]. If no driver holds, it runs nothing and returns ErrNoSandbox.
+func (a *Auto) Run(ctx context.Context, s Spec) (Outcome, error) {
+	chosen, err := a.choose(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return chosen.Runner.Run(ctx, s)
+}
+
+// Choice returns which driver is used, and probes as many as it takes to know. The error is that of
+// ctx.
+func (a *Auto) Choice(ctx context.Context) (Choice, error) {
+	chosen, err := a.choose(ctx)
+	if err != nil && !errors.Is(err, ErrNoSandbox) {
+		return Choice{}, err
+	}
+	c := Choice{Driver: chosen.Name, Bare: chosen.Bare}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, candidate := range a.all {
+		if r, probed := a.reports[candidate.Name]; probed {
+			c.Reports = append(c.Reports, r)
+		}
+	}
+	return c, nil
+}
+
+// Examine is Choice after a probe of all drivers that "auto" chooses from. One that did not hold is
+// probed again: an operator may have mended it.
+func (a *Auto) Examine(ctx context.Context) (Choice, error) {
+	a.mu.Lock()
+	for _, c := range a.all {
+		if !c.OnRequest && !c.Bare {
+			a.report(ctx, c)
+		}
+	}
+	a.chosen.Store(nil)
+	a.mu.Unlock()
+	return a.Choice(ctx)
+}
+
+// choose returns the strongest candidate that holds. It is remembered; that none does is not.
+func (a *Auto) choose(ctx context.Context) (Candidate, error) {
+	if c := a.chosen.Load(); c != nil {
+		return *c, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.chosen.Load(); c != nil { // while this waited
+		return *c, nil
+	}
+	var reasons []string
+	for _, c := range a.candidates {
+		if !c.Bare {
+			r := a.report(ctx, c)
+			if err := ctx.Err(); err != nil {
+				return Candidate{}, err
+			}
+			if !r.Holds() {
+				reasons = append(reasons, r.String())
+				continue
+			}
+		}
+		a.chosen.Store(&c)
+		return c, nil
+	}
+	if len(reasons) == 0 {
+		return Candidate{}, fmt.Errorf("%w: no driver was built for it", ErrNoSandbox)
+	}
+	return Candidate{}, fmt.Errorf("%w: %s", ErrNoSandbox, strings.Join(reasons, "; "))
+}
+
+// report returns how c does on this machine, and remembers it if it holds.
+func (a *Auto) report(ctx context.Context, c Candidate) Report {
+	if r, probed := a.reports[c.Name]; probed && r.Holds() {
+		return r
+	}
+	limited, stop := context.WithTimeout(ctx, probeTimeout)
+	defer stop()
+	r := Report{Driver: c.Name}
+	r.Attempts, r.Err = a.probe(limited, c.Runner)
+	if ctx.Err() != nil { // it says nothing about c
+		return r
+	}
+	if !r.Holds() {
+		r.Advice = c.Advice
+	}
+	a.reports[c.Name] = r
+	return r
+}

@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A named is a Runner that exits with a number, to tell it from others.
+type named int
+
+func (n named) Run(context.Context, Spec) (Outcome, error) {
+	return Outcome{End: Exited, Exit: int(n)}, nil
+}
+
+// A fakeProbe knows which runners hold, and counts how often each was probed.
+type fakeProbe struct {
+	holds  map[Runner]bool
+	faults map[Runner]error
+	count  atomic.Int32
+}
+
+func (p *fakeProbe) probe(_ context.Context, r Runner) ([]Attempt, error) {
+	p.count.Add(1)
+	attempt := Attempt{Name: "read a hidden file", Held: p.holds[r], Detail: "it could be read"}
+	return []Attempt{{Name: "write", Held: true}, attempt}, p.faults[r]
+}
+
+const (
+	strong named = iota + 1
+	weak
+	container
+	bare
+)
+
+func auto(p *fakeProbe) *Auto {
+	return NewAuto(p.probe,
+		Candidate{Name: "strong", Runner: strong, Advice: "install it"},
+		Candidate{Name: "weak", Runner: weak, Advice: "update the kernel"},
+		Candidate{Name: "container", Runner: container, OnRequest: true},
+		Candidate{Name: "bare", Runner: bare, Bare: true},
+	)
+}
+
+func TestAutoChoosesTheStrongestThatHolds(t *testing.T) {
+	broken := errors.New("no permission")
+	for _, c := range []struct {
+		name, use string
+		holds     map[Runner]bool
+		faults    map[Runner]error
+		driver    string // "" if none
+		exit      named
+		probes    int32
+		why       string
+	}{
+		{"the first", "auto", map[Runner]bool{strong: true, weak: true}, nil, "strong", strong, 1, "2 of 2"},
+		{"the next", "auto", map[Runner]bool{weak: true}, nil, "weak", weak, 2, "read a hidden file (it could be read)"},
+		{"one that cannot be probed", "auto", map[Runner]bool{strong: true, weak: true},
+			map[Runner]error{strong: broken}, "weak", weak, 2, "strong: no permission"},
+		{"none of auto", "auto", map[Runner]bool{container: true, bare: true}, nil, "", 0, 2, "strong does not hold"},
+		{"on request", "container", map[Runner]bool{container: true}, nil, "container", container, 1, "container"},
+		{"not another than requested", "strong", map[Runner]bool{weak: true}, nil, "", 0, 1, "strong does not hold"},
+		{"bare on request", "bare", nil, nil, "bare", bare, 0, ""},
+		{"unknown", "jail", map[Runner]bool{strong: true}, nil, "", 0, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &fakeProbe{holds: c.holds, faults: c.faults}
+			a := auto(p)
+			a.Use(c.use)
+			choice, err := a.Choice(t.Context())
+			if err != nil || choice.Driver != c.driver || choice.Bare != (c.driver == "bare") {
+				t.Errorf("chose %+v: %v, want %q", choice, err, c.driver)
+			}
+			if n := p.count.Load(); n != c.probes {
+				t.Errorf("%d probes, want %d", n, c.probes)
+			}
+			var why strings.Builder
+			for _, r := range choice.Reports {
+				why.WriteString(r.String() + "\n")
+				if r.Holds() != (r.Advice == "") && r.Driver != "container" {
+					t.Errorf("%s holds: %t, advice %q", r.Driver, r.Holds(), r.Advice)
+				}
+			}
+			if !strings.Contains(why.String(), c.why) {
+				t.Errorf("reports:\n%swant %q", &why, c.why)
+			}
+			o, err := a.Run(t.Context(), Spec{})
+			if c.driver == "" {
+				if !errors.Is(err, ErrNoSandbox) || !reflect.ValueOf(o).IsZero() {
+					t.Errorf("%+v, %v: it ran without a sandbox", o, err)
+				}
+			} else if err != nil || o.Exit != int(c.exit) {
+				t.Errorf("run by %d: %v, want %d", o.Exit, err, c.exit)
+			}
+		})
+	}
+}
+
+func TestAutoProbesOnce(t *testing.T) {
+	p := &fakeProbe{holds: map[Runner]bool{strong: true, weak: true}}
+	a := auto(p)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if _, err := a.Run(t.Context(), Spec{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := p.count.Load(); n != 1 {
+		t.Errorf("%d probes", n)
+	}
+	choice, err := a.Examine(t.Context())
+	if n := p.count.Load(); err != nil || n != 2 || len(choice.Reports) != 2 || choice.Driver != "strong" {
+		t.Errorf("%d probes, %+v, %v: want a report of each driver of auto", n, choice, err)
+	}
+}
+
+// What does not hold is probed again if somebody asks, but not for each program.
+func TestAutoProbesAgainWhatFailed(t *testing.T) {
+	p := &fakeProbe{holds: map[Runner]bool{weak: true}}
+	a := auto(p)
+	for range 3 {
+		if o, err := a.Run(t.Context(), Spec{}); err != nil || o.Exit != int(weak) {
+			t.Fatal(o, err)
+		}
+	}
+	if n := p.count.Load(); n != 2 {
+		t.Errorf("%d probes of two drivers", n)
+	}
+	p.holds[strong] = true
+	if c, err := a.Examine(t.Context()); err != nil || c.Driver != "strong" {
+		t.Error(c, err)
+	}
+	if o, err := a.Run(t.Context(), Spec{}); err != nil || o.Exit != int(strong) {
+		t.Error(o, err)
+	}
+}
+
+func TestAutoProbesAgainIfNoneHolds(t *testing.T) {
+	p := &fakeProbe{holds: map[Runner]bool{}}
+	a := auto(p)
+	if _, err := a.Run(t.Context(), Spec{}); !errors.Is(err, ErrNoSandbox) {
+		t.Fatal(err)
+	}
+	p.holds[strong] = true
+	if o, err := a.Run(t.Context(), Spec{}); err != nil || o.Exit != int(strong) {
+		t.Fatal(o, err)
+	}
+}
+
+// What a cancelled turn began to probe says nothing about the driver.
+func TestAutoForgetsABrokenOffProbe(t *testing.T) {
+	p := &fakeProbe{holds: map[Runner]bool{strong: true}, faults: map[Runner]error{strong: context.Canceled}}
+	a := auto(p)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Run(ctx, Spec{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	p.faults = nil
+	if choice, err := a.Choice(t.Context()); err != nil || choice.Driver != "strong" || len(choice.Reports) != 1 {
+		t.Errorf("%+v, %v", choice, err)
+	}
+}
