@@ -29,9 +29,9 @@ var floors = map[string]string{
 	"backup":    "chat store store/bolt texts workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
-	"config":    "channels/admission scheduler tools/network tools/web web",
+	"config":    "channels/admission host scheduler tools/network tools/web web",
 	"host":      "store",
-	"admin":     "audit backup channels/admission channels/console chat scheduler scheduler/jobs store/bolt web",
+	"admin":     "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/mem web",
 	"doctor":    "backup channels channels/console channels/network host llm store/bolt web",
 	"cmd":       "admin agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
 }
@@ -65,7 +65,7 @@ var homes = map[string]string{
 	"github.com/sashabaranov/go-openai": "llm/openai",
 	"go.etcd.io/bbolt":                  "store/bolt",
 	"github.com/google/jsonschema-go":   "tools",
-	"github.com/spf13/cobra":            "cmd/gateway",
+	"github.com/spf13/cobra":            "admin/commands cmd/gateway",
 	"github.com/tailscale/hujson":       "config",
 	"github.com/fsnotify/fsnotify":      "config",
 

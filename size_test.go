@@ -337,7 +337,7 @@ var invertedFolders = map[string]int{
 	"channels/api":       4,
 	"channels/console":   7,
 	"channels/web":       8,
-	"cmd/gateway":        9,
+	"cmd/gateway":        8,
 	"doctor":             1,
 	"host":               2,
 	"tools":              19,

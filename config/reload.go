@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"parley/host"
 )
 
 // A Watcher reads config.json again when it changes, or when told to by Hup.
@@ -209,7 +211,7 @@ func (c *Config) KeepGood() error {
 	if !c.Found || c.FellBack != nil {
 		return nil
 	}
-	return Write(LastGood(c.File), c.src)
+	return host.WriteFile(LastGood(c.File), c.src)
 }
 
 // FallBack returns the last config that worked, for a service whose config has

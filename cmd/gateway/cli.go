@@ -101,8 +101,8 @@ func (p *program) commands() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE:   func(_ *cobra.Command, args []string) error { return bolt.PrintProbe(p.stdout, args[0]) },
 	})
-	root.AddCommand(p.restoreCommand(), p.replayCommand())
-	root.AddCommand(p.gatewayCommands()...)
+	root.AddCommand(p.restoreCommand())
+	root.AddCommand(p.adminCommands()...)
 	add("onboard", "Write a config.json and the agent's first files; existing files are kept", p.onboard)
 	add("doctor", "Check config, store, tokens, models and ports, and suggest fixes", p.doctor)
 	add("install-service", "Install a systemd user service that runs the gateway", p.installService)

@@ -30,7 +30,7 @@ func (p *program) onboard(context.Context) error {
 	if err := host.ActAsOwner(s.Data); err != nil {
 		return err
 	}
-	wrote, err := config.WriteNew(s.File, firstConfig)
+	wrote, err := host.WriteNewFile(s.File, firstConfig)
 	if err != nil {
 		return fmt.Errorf("write config: %w", err)
 	}
@@ -117,11 +117,12 @@ func (p *program) installService(ctx context.Context) error {
 		args = append(args, "--config", c.File)
 	}
 	args = append(args, "run", "--service")
-	err = config.Write(file, []byte(host.Unit(args, secrets)))
-	if err == nil {
-		_, err = config.WriteNew(secrets, []byte("# Keys and tokens that config.json names, one NAME=value a line.\n"))
-	}
+	err = host.WriteFile(file, []byte(host.Unit(args, secrets)))
 	if err != nil {
+		return fmt.Errorf("install service: %w", err)
+	}
+	const heading = "# Keys and tokens that config.json names, one NAME=value a line.\n"
+	if _, err := host.WriteNewFile(secrets, []byte(heading)); err != nil {
 		return fmt.Errorf("install service: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "wrote %s\nkeys and tokens go into %s\n", file, secrets)

@@ -1,4 +1,4 @@
-package config
+package host
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WriteNew is Write unless there is such a file.
-func WriteNew(file string, data []byte) (wrote bool, err error) {
+// WriteNewFile is [WriteFile] unless there is such a file.
+func WriteNewFile(file string, data []byte) (wrote bool, err error) {
 	if _, err := os.Lstat(file); err == nil {
 		return false, nil
 	}
@@ -19,10 +19,10 @@ func WriteNew(file string, data []byte) (wrote bool, err error) {
 	return err == nil, err
 }
 
-// Write makes a file that only its owner can read, whole or not at all.
-func Write(file string, data []byte) error { return write(file, data, os.Rename) }
+// WriteFile makes a file that only its owner can read, whole or not at all.
+func WriteFile(file string, data []byte) error { return write(file, data, os.Rename) }
 
-// write has put bring the file to its name.
+// write writes a draft of the file, which put moves to its name.
 func write(file string, data []byte, put func(from, to string) error) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -1,4 +1,4 @@
-package main
+package commands
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 	"parley/agent"
 	"parley/agent/replay"
 	"parley/chat"
-	"parley/config"
 	"parley/host"
 	"parley/store/mem"
 )
@@ -27,8 +26,8 @@ type replayer struct {
 	rerun   bool // run the turns again
 }
 
-// replayCommand returns the command that prints what was recorded of a session.
-func (p *program) replayCommand() *cobra.Command {
+// replay returns the command that prints what was recorded of a session.
+func (s commands) replay() *cobra.Command {
 	var v replayer
 	var save string
 	c := &cobra.Command{
@@ -45,12 +44,12 @@ func (p *program) replayCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := host.UntilSignal(c.Context(), os.Interrupt)
 		defer stop()
-		raw, zone, err := p.recording(ctx, args[0])
+		raw, zone, err := s.recording(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		if save != "" {
-			if wrote, err := config.WriteNew(save, raw); err != nil || !wrote {
+			if wrote, err := host.WriteNewFile(save, raw); err != nil || !wrote {
 				return cmp.Or(err, fmt.Errorf("%s is there already", save))
 			}
 		}
@@ -58,7 +57,7 @@ func (p *program) replayCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		v.printer.Out = p.stdout
+		v.printer.Out = s.config.Out
 		v.printer.Zone = zone
 		return v.replay(ctx, r)
 	}
@@ -67,12 +66,12 @@ func (p *program) replayCommand() *cobra.Command {
 
 // recording reads the file of that name, or else what the gateway recorded of
 // the session. The zone is that of the gateway, or of the machine.
-func (p *program) recording(ctx context.Context, name string) (raw []byte, zone *time.Location, err error) {
+func (s commands) recording(ctx context.Context, name string) (raw []byte, zone *time.Location, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		raw, err = os.ReadFile(name)
 		return raw, time.Local, err
 	}
-	a, err := p.admin(ctx)
+	a, err := s.config.Open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package commands
 
 import (
 	"context"
@@ -22,32 +22,32 @@ type jobCommand struct {
 	order  web.Order
 }
 
-// cronCommand returns the commands for scheduled jobs.
-func (p *program) cronCommand() *cobra.Command {
+// jobs returns the commands for scheduled jobs.
+func (s commands) jobs() *cobra.Command {
 	j := &jobCommand{}
-	all := commandGroup("cron", "Manage scheduled jobs")
+	all := newGroup("cron", "Manage scheduled jobs")
 	all.PersistentFlags().BoolVar(&j.asJSON, "json", false, "print JSON")
-	add := p.gatewayCommand("add [MESSAGE…]", "Add a job: what the agent is to do, and when", j.checkAddArgs, j.add)
+	add := s.command("add [MESSAGE…]", "Add a job: what the agent is to do, and when", j.checkAddArgs, j.add)
 	add.Flags().StringVar(&j.order.To, "to", "",
 		"the `chat` that gets the answers, such as telegram:42 (default: where the owner can be written to)")
-	edit := p.gatewayCommand("edit ID [MESSAGE…]", "Change what is given of a job", j.checkEditArgs, j.edit)
+	edit := s.command("edit ID [MESSAGE…]", "Change what is given of a job", j.checkEditArgs, j.edit)
 	j.addFlags(add)
 	j.addFlags(edit)
 	add.MarkFlagsOneRequired("every", "cron", "at")
-	all.AddCommand(add, edit, p.runJobCommand(),
-		p.gatewayCommand("list", "List the jobs by their next run", cobra.NoArgs,
+	all.AddCommand(add, edit, s.runJob(),
+		s.command("list", "List the jobs by their next run", cobra.NoArgs,
 			func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintJobs(ctx, j.asJSON) }),
-		p.gatewayCommand("history ID", "Show the past runs of a job", checkOneJob,
+		s.command("history ID", "Show the past runs of a job", checkOneJob,
 			func(ctx context.Context, c *admin.Client, args []string) error {
 				return c.PrintHistory(ctx, args[0], j.asJSON)
 			}),
-		p.gatewayCommand("remove ID", "Remove a job", checkOneJob,
+		s.command("remove ID", "Remove a job", checkOneJob,
 			func(ctx context.Context, c *admin.Client, args []string) error { return c.RemoveJob(ctx, args[0]) }),
-		p.gatewayCommand("enable ID", "Enable a job", checkOneJob,
+		s.command("enable ID", "Enable a job", checkOneJob,
 			func(ctx context.Context, c *admin.Client, args []string) error {
 				return c.EnableJob(ctx, args[0], true)
 			}),
-		p.gatewayCommand("disable ID", "Disable a job", checkOneJob,
+		s.command("disable ID", "Disable a job", checkOneJob,
 			func(ctx context.Context, c *admin.Client, args []string) error {
 				return c.EnableJob(ctx, args[0], false)
 			}),
@@ -55,10 +55,10 @@ func (p *program) cronCommand() *cobra.Command {
 	return all
 }
 
-// runJobCommand returns the command that runs a job besides its schedule.
-func (p *program) runJobCommand() *cobra.Command {
+// runJob returns the command that runs a job besides its schedule.
+func (s commands) runJob() *cobra.Command {
 	force := false
-	c := p.gatewayCommand("run ID", "Run a job now", checkOneJob,
+	c := s.command("run ID", "Run a job now", checkOneJob,
 		func(ctx context.Context, c *admin.Client, args []string) error { return c.RunJob(ctx, args[0], force) })
 	c.Flags().BoolVar(&force, "force", false, "run it even if it is disabled")
 	return c

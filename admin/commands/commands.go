@@ -1,0 +1,122 @@
+// Package commands has the commands of the command line that ask a gateway:
+// about its state, conversations, scheduled jobs and people.
+package commands
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/admin"
+	"parley/host"
+)
+
+// A Config says how the commands reach a gateway, and where they print.
+type Config struct {
+	Out   io.Writer
+	Owner string // whom the command link signs in if it is given no name
+
+	// Open returns a client, which the command closes.
+	Open func(ctx context.Context) (*admin.Client, error)
+}
+
+// New returns the commands.
+func New(c Config) []*cobra.Command {
+	s := commands{c}
+	return []*cobra.Command{
+		s.sessions(), s.jobs(), s.audit(), s.pair(), s.status(), s.backup(), s.link(), s.key(), s.replay(),
+	}
+}
+
+// commands makes the commands.
+type commands struct{ config Config }
+
+// A task is what a command does with the gateway.
+type task func(ctx context.Context, c *admin.Client, args []string) error
+
+// command returns a command that asks the gateway, whether one runs or not.
+func (s commands) command(use, short string, args cobra.PositionalArgs, do task) *cobra.Command {
+	run := func(c *cobra.Command, args []string) error {
+		ctx, stop := host.UntilSignal(c.Context(), os.Interrupt)
+		defer stop()
+		client, err := s.config.Open(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(ctx, client, args), client.Close())
+	}
+	return &cobra.Command{Use: use, Short: short, Args: args, RunE: run}
+}
+
+// newGroup returns a command that only has subcommands.
+func newGroup(use, short string) *cobra.Command {
+	help := func(c *cobra.Command, _ []string) error { return c.Help() }
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: help}
+}
+
+// sessions returns the commands for past conversations.
+func (s commands) sessions() *cobra.Command {
+	all := newGroup("sessions", "List, read, search, export and delete past conversations")
+	list := func(ctx context.Context, c *admin.Client, words []string) error { return c.PrintSessions(ctx, words) }
+	all.AddCommand(
+		s.command("list", "List conversations, the latest first", cobra.NoArgs, list),
+		s.command("search WORDS…", "Search all conversations", cobra.MinimumNArgs(1), list),
+		s.command("show SESSION", "Print a conversation with its tool calls", cobra.ExactArgs(1),
+			func(ctx context.Context, c *admin.Client, args []string) error { return c.PrintSession(ctx, args[0]) }),
+		s.command("export SESSION", "Print a conversation as Markdown, for a file", cobra.ExactArgs(1),
+			func(ctx context.Context, c *admin.Client, args []string) error { return c.ExportSession(ctx, args[0]) }),
+		s.command("delete SESSION", "Delete a conversation for good", cobra.ExactArgs(1),
+			func(ctx context.Context, c *admin.Client, args []string) error { return c.DeleteSession(ctx, args[0]) }),
+	)
+	return all
+}
+
+func (s commands) audit() *cobra.Command {
+	return s.command("audit", "Show the audit log and verify it", cobra.NoArgs,
+		func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintAudit(ctx) })
+}
+
+func (s commands) pair() *cobra.Command {
+	oneCode := func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return errors.New("pair needs one CODE: the one that the bot gave to whoever wants to talk to it")
+		}
+		return nil
+	}
+	return s.command("pair CODE", "Approve the person who was given this pairing code", oneCode,
+		func(ctx context.Context, c *admin.Client, args []string) error { return c.Pair(ctx, args[0]) })
+}
+
+func (s commands) status() *cobra.Command {
+	return s.command("status", "Show the gateway's status", cobra.NoArgs,
+		func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintStatus(ctx) })
+}
+
+func (s commands) backup() *cobra.Command {
+	return s.command("backup FILE", "Write a backup of everything to a new file", cobra.ExactArgs(1),
+		func(ctx context.Context, c *admin.Client, args []string) error { return c.Backup(ctx, args[0]) })
+}
+
+func (s commands) link() *cobra.Command {
+	return s.command("link [NAME]", "Create a one-time sign-in link, for the owner or to invite NAME",
+		cobra.MaximumNArgs(1),
+		func(ctx context.Context, c *admin.Client, args []string) error {
+			person := s.config.Owner
+			if len(args) > 0 {
+				person = args[0]
+			}
+			return c.PrintLink(ctx, person)
+		})
+}
+
+func (s commands) key() *cobra.Command {
+	return s.command("key NAME [PREFIX]", "Create an API key for a person; its sessions begin with PREFIX",
+		cobra.RangeArgs(1, 2),
+		func(ctx context.Context, c *admin.Client, args []string) error {
+			return c.PrintKey(ctx, args[0], strings.Join(args[1:], ""))
+		})
+}
