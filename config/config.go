@@ -29,6 +29,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 )
 
@@ -171,11 +172,42 @@ type Tools struct {
 	Exec     Exec     `json:"exec"`
 }
 
-// Exec says how programs are run that models and tools choose.
+// Exec says how programs are run that models and tools choose, and what the commands of exec may use.
 type Exec struct {
 	// Sandbox confines them. auto is the strongest that holds on this machine.
 	Sandbox string `json:"sandbox" default:"auto" allowed:"auto, bwrap, landlock, docker, none"`
+
+	Enable bool `json:"enable" default:"true"`
+	// Timeout is how long a command may take that names no time.
+	Timeout   time.Duration     `json:"timeout" default:"1m" from:"1s" to:"10m"`
+	Network   []string          `json:"network"` // hosts such as "pypi.org" or "*.debian.org"
+	Env       map[string]string `json:"env"`     // more environment variables that commands get (D-075)
+	Memory    int64             `json:"memory" default:"1073741824" from:"16777216" to:"1099511627776"`
+	Processes int               `json:"processes" default:"256" from:"8" to:"10000"`
 }
+
+// Check implements [Checker].
+func (e *Exec) Check(report func(key, problem string)) {
+	for i, host := range e.Network {
+		if !isHost.MatchString(host) {
+			report(fmt.Sprintf("network[%d]", i),
+				`must be a host; allowed: "pypi.org", or "*.debian.org" for all below it`)
+		}
+	}
+	for name := range e.Env {
+		if !isVariable.MatchString(name) {
+			report("env."+name, "must be the name of an environment variable")
+		}
+	}
+}
+
+// Labels of a host begin and end with a letter or digit.
+const label = `[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?`
+
+var (
+	isHost     = regexp.MustCompile(`^(\*\.)?` + label + `(\.` + label + `)*$`)
+	isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
 
 // WebTools say how the agent reaches the web.
 type WebTools struct {

@@ -68,7 +68,7 @@ func (t Tool) asks(c Call) bool {
 
 // asksAlways reports whether c needs approval in every turn, whoever asked for it.
 func (t Tool) asksAlways(c Call) bool {
-	return t.Dangerous || t.rule == Ask || t.Risky != nil && holdsBack(t.Risky, c)
+	return t.Dangerous || t.whoMay() == Ask || t.Risky != nil && holdsBack(t.Risky, c)
 }
 
 // held reports whether c needs approval because of its effects outside the turn.

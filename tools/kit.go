@@ -124,7 +124,7 @@ func (k *Kit) Asks(c Call) bool {
 	if !ok || !t.may(c.From) {
 		return false
 	}
-	if t.Waits() || !t.Dangerous && t.rule != Ask && t.Guard == nil {
+	if t.Waits() || !t.Dangerous && t.whoMay() != Ask && t.Guard == nil && t.Risky == nil {
 		return t.Waits()
 	}
 	in, problem := t.prepare(c.Args)

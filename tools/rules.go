@@ -19,7 +19,7 @@ const (
 )
 
 // Rules maps categories to Rules; tools without a category are in "general".
-// Everyone may use the tools of categories that are not in it.
+// A tool whose category is not in it is for those that its Hints name.
 type Rules map[string]Rule
 
 // Permit returns the sources without the tools that the sender of the turn may not
@@ -42,7 +42,7 @@ type ruled struct {
 func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err error) {
 	all, err := s.Source.Tools(ctx, scope)
 	for _, t := range all {
-		t.rule = cmp.Or(s.rules[t.Kind()], Everyone)
+		t.rule = cmp.Or(s.rules[t.Kind()], t.Who, Everyone)
 		if t.may(scope.From) {
 			permitted = append(permitted, t)
 		}
@@ -52,11 +52,14 @@ func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err er
 
 // may reports whether s may use t.
 func (t Tool) may(s chat.Sender) bool {
-	switch t.rule {
-	case "", Everyone, Ask:
+	switch t.whoMay() {
+	case Everyone, Ask:
 		return true
 	case Owners:
 		return s.Role == chat.Owner
 	}
 	return false
 }
+
+// whoMay returns the Rule that t is under.
+func (t Tool) whoMay() Rule { return cmp.Or(t.rule, t.Who, Everyone) }

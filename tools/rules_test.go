@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/chat"
+	"parley/llm"
 )
 
 // counting is a tool that returns how often it has run, which n counts, too.
@@ -123,5 +124,40 @@ func TestRoleOfTheCall(t *testing.T) {
 	}
 	if r := k.Call(t.Context(), by(chat.Owner, callTo("calc", ""))); r.Failed || ran.Load() != 1 {
 		t.Errorf("the owner: %+v", r)
+	}
+}
+
+// D-072, B-013: a tool says for whom it is unless a rule names its category.
+func TestWhoMayByDefault(t *testing.T) {
+	var ran atomic.Int64
+	exec := counting("exec", Hints{Category: "exec", Who: Owners}, &ran)
+	for _, c := range []struct {
+		rules Rules
+		role  chat.Role
+		want  string
+	}{
+		{nil, chat.Owner, "exec"},
+		{nil, chat.User, ""},
+		{Rules{"files": Everyone}, chat.User, ""},
+		{Rules{"exec": Everyone}, chat.User, "exec"},
+		{Rules{"exec": Ask}, chat.User, "exec"},
+		{Rules{"exec": Off}, chat.Owner, ""},
+	} {
+		k := turnBy(t, c.rules, StandardConfig{}, c.role, exec)
+		if got := listed(k); got != c.want {
+			t.Errorf("%v, %s: %q, want %q", c.rules, c.role, got, c.want)
+		}
+	}
+	// Without any rules, too: a person who joins an owner's turn may not use the tool.
+	k, err := NewKit(t.Context(), Scope{}, []Source{Fixed{exec}}, Standard(StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := Call{ToolCall: llm.ToolCall{ID: "1", Name: "exec", Args: "{}"}}
+	if r := k.Call(t.Context(), by(chat.User, call)); r.Code != CodeNotFound || ran.Load() > 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := k.Call(t.Context(), by(chat.Owner, call)); r.Failed {
+		t.Errorf("%+v", r)
 	}
 }

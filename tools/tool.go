@@ -49,13 +49,14 @@ type Tool struct {
 	Effect func(Call) string
 
 	shape *shape // the parsed Schema
-	rule  Rule   // set by Permit; "" is Everyone
+	rule  Rule   // set by Permit; "" is Who
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the most careful treatment.
 type Hints struct {
 	Display   string // the name that people see; "" is Name (C-014)
 	Category  string // "" means "general"
+	Who       Rule   // who may use it if no rule names its category; "" is Everyone
 	AliasOf   string // this is another name for that tool: it can be called, but is not listed
 	Hidden    bool   // the tool can be called, but is not listed
 	ReadOnly  bool   // changes nothing, so that it may run in parallel with other read-only calls (D-002)
