@@ -63,7 +63,7 @@ func showContext(ctx context.Context, w *worker, m chat.Message) string {
 	if err != nil {
 		return w.pool.commandFailed("look at that", w.id, err)
 	}
-	system, err := w.pool.config.Memory.System(ctx, w.id, next.scope.Whose())
+	system, err := next.system(ctx)
 	if err != nil {
 		return w.pool.commandFailed("look at that", w.id, err)
 	}

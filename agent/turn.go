@@ -180,11 +180,13 @@ func (t *turn) limitRights(ctx context.Context, m chat.Message) error {
 }
 
 // system returns the instructions of the session.
-func (t *turn) system(ctx context.Context) (string, error) {
+func (t *turn) system(ctx context.Context) (system string, err error) {
 	if t.subagent != nil {
-		return t.pool.config.Memory.SubagentSystem(ctx, t.scope.Whose(), t.subagent.Instruction)
+		system, err = t.pool.config.Memory.SubagentSystem(ctx, t.scope.Whose(), t.subagent.Instruction)
+	} else {
+		system, err = t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose())
 	}
-	return t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose())
+	return conversation.Join(system, t.kit.Notice), err
 }
 
 // age returns how long ago it was said, as far as can be told: the wall clock may

@@ -21,6 +21,7 @@ const (
 	BucketMemoryTexts      = "memory texts"
 	BucketPaired           = "paired"
 	BucketPairing          = "pairing"
+	BucketPolicy           = "policy"
 	BucketPrompts          = "prompts"
 	BucketQuestions        = "questions"
 	BucketSessions         = "sessions"
@@ -96,6 +97,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketMemoryTexts, "texts of memory files, by digest", "memory, when no change needs them"},
 		{"bucket", BucketPaired, "people who were let in", "owners, who unpair them"},
 		{"bucket", BucketPairing, "requests to be let in", "channels, after an hour"},
+		{"bucket", BucketPolicy, "who may use which tools", "owners, who change it: one value per target"},
 		{"bucket", BucketPrompts, "long texts of model requests, by digest", "nobody: each text is stored once"},
 		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
 		{"bucket", BucketSessions, "the state of each session", "agent, when a session is forgotten"},

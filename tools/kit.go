@@ -19,6 +19,8 @@ type Kit struct {
 	all   []Tool                 // as offered by the sources, sorted
 	ready map[string]func() Tool // wrapped in the pipeline on first use, by name, because a turn calls few of them
 	mw    []Middleware
+
+	Notice string // tells the model which tools are switched off (B-073)
 }
 
 // NewKit collects the tools of the sources and wraps each in mw, of which the

@@ -52,13 +52,11 @@ func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err er
 
 // may reports whether s may use t.
 func (t Tool) may(s chat.Sender) bool {
-	switch t.whoMay() {
-	case Everyone, Ask:
-		return true
-	case Owners:
-		return s.Role == chat.Owner
+	if t.Withheld != nil && t.Withheld(s) {
+		return false
 	}
-	return false
+	rule := t.whoMay()
+	return rule == Everyone || rule == Ask || rule == Owners && s.Role == chat.Owner
 }
 
 // whoMay returns the Rule that t is under.

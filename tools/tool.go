@@ -46,7 +46,8 @@ type Tool struct {
 	// Effect names the effect of a call that Guard holds back, such as "write SOUL.md": a
 	// person can approve all calls with the same effect for a while. Effects of different tools
 	// must differ. If it is nil, the effect is the tool's name and its path argument.
-	Effect func(Call) string
+	Effect   func(Call) string
+	Withheld func(chat.Sender) bool // whether the policy keeps it from somebody who joined the turn; may be nil
 
 	shape *shape // the parsed Schema
 	rule  Rule   // set by Permit; "" is Who

@@ -35,6 +35,7 @@ import (
 	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/oversight"
+	"parley/tools/policy"
 	"parley/tools/sandbox"
 	"parley/web"
 	"parley/web/observe"
@@ -91,6 +92,7 @@ type gateway struct {
 	fileTools []tools.Tool              // they remember what each session has read
 	strays    tools.Strays
 	stats     *tools.Stats
+	policy    *policy.Book
 	cache     *tools.Cache
 	sandbox   *sandbox.Auto // runs the programs that tools start
 
@@ -203,6 +205,7 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	if g.cache, err = tools.OpenCache(ctx, g.store.Bucket(store.BucketToolCache), g.Log); err != nil {
 		return err
 	}
+	g.policy = policy.NewBook(g.store, g.Log)
 	return g.openWorkspace(ctx)
 }
 

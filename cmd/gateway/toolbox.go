@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"parley/tools/agents"
 	"parley/tools/files"
 	"parley/tools/oversight"
+	"parley/tools/policy"
 )
 
 // A toolbox makes the tools of a turn, and is what tools need of the gateway.
@@ -51,6 +53,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
 	sources = rules.Permit(sources...)
+	t.app.policy.Configure(policy.Offer{Sources: sources, Models: slices.Sorted(maps.Keys(c.Models))})
 	t.app.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
 	approver := oversight.Approver{
 		Ask:      t.ask,
@@ -72,7 +75,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	audited := oversight.Audit(t.app.auditLog.Add)
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
 		stages := []tools.Middleware{t.app.observer.Tool(), audited, oversight.CountWritten(s, t.app.takeBytes)}
-		return tools.NewKit(ctx, s, sources, append(stages, tools.Standard(pipeline)...)...)
+		return t.app.policy.Kit(ctx, s, sources, append(stages, tools.Standard(pipeline)...)...)
 	}, nil
 }
 
