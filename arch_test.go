@@ -64,7 +64,7 @@ var homes = map[string]string{
 	"github.com/peterh/liner":           "channels/console",
 	"github.com/sashabaranov/go-openai": "llm/openai",
 	"go.etcd.io/bbolt":                  "store/bolt",
-	"github.com/google/jsonschema-go":   "tools",
+	"github.com/google/jsonschema-go":   "tools tools/custom",
 	"github.com/spf13/cobra":            "admin/commands cmd/gateway",
 	"github.com/tailscale/hujson":       "config",
 	"github.com/fsnotify/fsnotify":      "config",

@@ -1,0 +1,89 @@
+// Package custom runs the tools that owners write.
+//
+// A custom tool is a folder of four files (B-001, B-002): definition.json describes it to the
+// model, execution.py is a template of the Python program that it runs, return.json says what
+// becomes of its output, and meta.json holds notes. The files may be changed at any time, with any
+// editor: each use looks at them anew (B-012).
+package custom
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"parley/workspace"
+)
+
+// The files of a tool (B-002). The first two are required.
+const (
+	fileDefinition = "definition.json"
+	fileCode       = "execution.py"
+	fileReturn     = "return.json"
+	fileMeta       = "meta.json"
+)
+
+var fileNames = []string{fileDefinition, fileCode, fileReturn, fileMeta}
+
+// maxFile is how many bytes each file may have.
+const maxFile = 256 << 10
+
+// Errors that callers distinguish.
+var (
+	ErrNotFound = errors.New("custom tool not found")
+	// ErrConflict is returned if somebody else has changed a tool since it was read.
+	ErrConflict = errors.New("this tool was changed by somebody else in the meantime")
+)
+
+// A Refusal says why a change cannot be made, in words for people.
+type Refusal struct{ Text string }
+
+func (r *Refusal) Error() string { return r.Text }
+
+func refusef(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+
+// A Library is the folder of the custom tools. It is safe for concurrent use.
+type Library struct {
+	files    *workspace.Workspace
+	log      *slog.Logger
+	reserved atomic.Pointer[[]string] // in lower case
+
+	mu     sync.Mutex        // held while tools are read or changed
+	loaded map[string]loaded // by folder
+}
+
+// Open opens the folder dir of a Library, and creates it if it does not exist (B-001).
+func Open(dir string, log *slog.Logger) (*Library, error) {
+	files, err := workspace.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open custom tools: %w", err)
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Library{files: files, log: log, loaded: map[string]loaded{}}, nil
+}
+
+// Close closes the folder.
+func (l *Library) Close() error { return l.files.Close() }
+
+// Reserve names the tools that custom tools may not replace (B-010, R-S21).
+func (l *Library) Reserve(names []string) {
+	lower := make([]string, len(names))
+	for i, name := range names {
+		lower[i] = strings.ToLower(name)
+	}
+	l.reserved.Store(&lower)
+}
+
+// isReserved reports whether a custom tool may not be called id.
+func (l *Library) isReserved(id string) bool {
+	id = strings.ToLower(id)
+	names := l.reserved.Load()
+	return strings.HasPrefix(id, "mcp_") || names != nil && slices.Contains(*names, id)
+}
+
+const msgReserved = "a custom tool cannot have the name of a built-in tool" // B-010
