@@ -65,11 +65,11 @@ func (c cgroupPlaces) open(limits Limits) (*cgroup, error) {
 		if slices.Contains(g.kept, folder) {
 			return folder, nil
 		}
-		err := os.Mkdir(folder, 0o755)
-		if err == nil {
-			g.kept = append(g.kept, folder)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return "", err
 		}
-		return folder, err
+		g.kept = append(g.kept, folder)
+		return folder, nil
 	}
 	var err error
 	if g.kill2, err = in(c.kill); err != nil {
@@ -164,9 +164,10 @@ func (g *cgroup) processes() []int {
 		data, _ := os.ReadFile(filepath.Join(folder, "cgroup.procs"))
 		for _, field := range strings.Fields(string(data)) {
 			pid, err := strconv.Atoi(field)
-			if err == nil && !slices.Contains(all, pid) {
-				all = append(all, pid)
+			if err != nil || slices.Contains(all, pid) {
+				continue
 			}
+			all = append(all, pid)
 		}
 	}
 	return all

@@ -84,9 +84,10 @@ func (s Spec) LookProgram() (string, error) {
 	for _, folder := range filepath.SplitList(path) {
 		file := filepath.Join(folder, name)
 		info, err := os.Stat(file)
-		if filepath.IsAbs(file) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file, nil
+		if err != nil || !filepath.IsAbs(file) || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			continue
 		}
+		return file, nil
 	}
 	return "", fmt.Errorf("%w: %s", ErrNoProgram, name)
 }

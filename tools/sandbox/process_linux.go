@@ -73,14 +73,20 @@ func (v *Supervisor) start(c Command, files []*os.File, limits Limits) (_ *proce
 		go p.tell.read(ours)
 	}
 	p.tree.root = p.handle.Pid
-	if err = p.confine(limits); err == nil {
-		_, err = gateWrite.Write([]byte("\n"))
-	}
-	if err != nil {
-		closeAll(fourth)
+	if err := p.open(gateWrite, limits); err != nil {
+		closeAll(fourth, gateWrite)
 		return nil, errors.Join(err, p.end())
 	}
 	return p, nil
+}
+
+// open sets the limits of p and opens its gate.
+func (p *process) open(gate *os.File, limits Limits) error {
+	if err := p.confine(limits); err != nil {
+		return err
+	}
+	_, err := gate.Write([]byte("\n"))
+	return err
 }
 
 // spawn starts the gate of c in a session of its own. It keeps the thread that did for as long as
@@ -182,11 +188,14 @@ func (p *process) end() error {
 	case <-time.After(endTimeout):
 		alive = errAlive
 	}
-	if p.tell != nil && alive == nil {
+	if alive != nil {
+		return errors.Join(alive, p.group.remove())
+	}
+	if p.tell != nil {
 		<-p.tell.done
 		closeAll(p.tell.first())
 	}
-	return errors.Join(alive, p.group.remove())
+	return p.group.remove()
 }
 
 // killAll ends everything that p started, by the surest way there is.

@@ -8,13 +8,19 @@ import (
 	"time"
 )
 
-// RunReaper becomes the program that args are: on this system nothing can be done for what loses its
-// parent.
-func RunReaper(args []string) int {
-	if len(args) > 0 {
-		_ = syscall.Exec(args[0], args, os.Environ())
+// Reap has start start a process, and returns its exit code.
+func Reap(start func() (*os.Process, error)) (int, error) {
+	handle, err := start()
+	if err != nil {
+		return 0, err
 	}
-	return 1
+	p := &process{handle: handle}
+	p.state, err = handle.Wait()
+	if err != nil {
+		return 0, err
+	}
+	code, _ := p.exitCode()
+	return code, nil
 }
 
 type cgroupPlaces struct{}

@@ -2,34 +2,12 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// RunReaper is what a process of its own does that Parley starts as a Reaper command: it runs args
-// without a sandbox, and returns the exit code.
-func RunReaper(args []string) int {
-	code, err := Reap(func() (*os.Process, error) {
-		if len(args) == 0 {
-			return nil, ErrNoProgram
-		}
-		files := []*os.File{os.Stdin, os.Stdout, os.Stderr}
-		attributes := os.ProcAttr{Env: os.Environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
-		return os.StartProcess(args[0], args, &attributes)
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "parley:", err)
-		return max(code, exitNoProgram)
-	}
-	return code
-}
-
-// exitNoProgram is the code of shells if a program cannot be started.
-const exitNoProgram = 127
 
 // Reap is the work of a Reaper command, and is called in a process of its own. It has start start a
 // process, waits until that or Parley has ended, ends everything that descends from this process,

@@ -71,7 +71,8 @@ func (v *Supervisor) Run(ctx context.Context, s Spec, c Command) (Outcome, error
 	}
 	code, ran := child.exitCode()
 	if !ran {
-		return Outcome{}, fmt.Errorf("%s did not start the program: %s", filepath.Base(c.Args[0]), passed.firstComplaint())
+		driver := filepath.Base(c.Args[0])
+		return Outcome{}, fmt.Errorf("%s did not start the program: %s", driver, passed.firstComplaint())
 	}
 	if exceededCPU(code, o.Took, limits) {
 		o.End = Exceeded

@@ -172,9 +172,10 @@ func countThreads(uid int) int {
 	total := 0
 	for pid, s := range readStats() {
 		var info unix.Stat_t
-		if unix.Stat("/proc/"+strconv.Itoa(pid), &info) == nil && int(info.Uid) == uid {
-			total += s.threads
+		if unix.Stat("/proc/"+strconv.Itoa(pid), &info) != nil || int(info.Uid) != uid {
+			continue
 		}
+		total += s.threads
 	}
 	return total
 }
