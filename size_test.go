@@ -340,7 +340,7 @@ var invertedFolders = map[string]int{
 	"cmd/gateway":        8,
 	"doctor":             1,
 	"host":               2,
-	"tools":              19,
+	"tools":              15,
 	"tools/data":         2,
 	"tools/files":        29,
 	"tools/message":      1,

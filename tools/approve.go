@@ -14,6 +14,7 @@ import (
 
 	"parley/chat"
 	"parley/texts"
+	"parley/tools/arguments"
 )
 
 // DefaultPatience is how long people have to approve a call.
@@ -148,7 +149,7 @@ func prompt(say texts.Approval, t Tool, c Call) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
 		value, isText := c.Input[name].(string)
 		if !isText || strings.TrimSpace(value) == "" {
-			value = text(c.Input[name])
+			value = arguments.JSON(c.Input[name])
 		}
 		value = chat.HideLogins(value)
 		fmt.Fprintf(&b, "\n- `%s`: `%s`", plainly(name), plainly(value))

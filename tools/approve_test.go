@@ -175,16 +175,16 @@ func TestApproveAlone(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(ErrClosing)
 		gone := errors.New("gone")
-		u := Approve(func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0, texts.Approval{})(dig.shaped())
+		u := Approve(func(context.Context, Call, string) (bool, string, error) { return false, "", gone }, 0, texts.Approval{})(dig.parsed())
 		if _, err := u.Run(ctx, Call{}); !errors.Is(err, gone) {
 			t.Errorf("got %v", err)
 		}
-		u = Approve(func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0, texts.Approval{})(dig.shaped())
+		u = Approve(func(context.Context, Call, string) (bool, string, error) { return true, "x", nil }, 0, texts.Approval{})(dig.parsed())
 		if r, err := u.Run(ctx, Call{}); !errors.Is(err, ErrClosing) || r.Text != "" {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		start := time.Now()
-		u = Approve((&judge{takes: time.Hour}).ask, 0, texts.Approval{})(dig.shaped())
+		u = Approve((&judge{takes: time.Hour}).ask, 0, texts.Approval{})(dig.parsed())
 		r, err := u.Run(t.Context(), Call{})
 		if r.Text != "nobody approved dig within 15m0s: it was not run" || err != nil || time.Since(start) != DefaultPatience {
 			t.Errorf("got %+v, %v after %v", r, err, time.Since(start))

@@ -12,6 +12,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/tools/arguments"
 	"parley/workspace"
 )
 
@@ -31,7 +32,7 @@ func TestBadInput(t *testing.T) {
 	}
 	var said int
 	run := map[string]func(context.Context, Call) (Result, error){
-		"echo":  func(_ context.Context, c Call) (Result, error) { return Result{Text: text(c.Input)}, nil },
+		"echo":  func(_ context.Context, c Call) (Result, error) { return Result{Text: arguments.JSON(c.Input)}, nil },
 		"hang":  func(ctx context.Context, _ Call) (Result, error) { <-ctx.Done(); return Result{}, ctx.Err() },
 		"panic": func(context.Context, Call) (Result, error) { panic(errors.New("nil pointer")) },
 		"deaf":  func(context.Context, Call) (Result, error) { time.Sleep(time.Hour); return Result{Text: "late"}, nil },

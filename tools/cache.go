@@ -14,6 +14,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/tools/arguments"
 )
 
 const maxCached = 512 // results in a Cache: those that were used last
@@ -96,8 +97,8 @@ func (c *Cache) keyOf(t Tool, call Call) cacheKey {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sum := sha256.Sum256(
-		[]byte(text([]any{t.canonical(), call.Session, call.From.ID, call.From.Role, dir, call.Input, c.variant})))
+	meaning := []any{t.canonical(), call.Session, call.From.ID, call.From.Role, dir, call.Input, c.variant}
+	sum := sha256.Sum256([]byte(arguments.JSON(meaning)))
 	return keyPrefix(call.Session) + cacheKey(hex.EncodeToString(sum[:]))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/tools/arguments"
 )
 
 // batch runs the calls of one round as an agent does.
@@ -131,7 +132,7 @@ func TestLaterRound(t *testing.T) {
 			call := callTo("u", `{"x":1}`)
 			call.ID, call.Round = id, i+1
 			r := k.Call(t.Context(), call)
-			if runs = append(runs, text(n.Load())); r.Skipped || r.Failed != c.fails {
+			if runs = append(runs, arguments.JSON(n.Load())); r.Skipped || r.Failed != c.fails {
 				t.Errorf("%s: %+v", c.name, r)
 			}
 		}
@@ -315,12 +316,12 @@ func TestGivenAgain(t *testing.T) {
 	u.Hints = Hints{ReadOnly: true, Cacheable: true}
 	full := Result{Text: "x", Data: 1, Pictures: []string{"a.png"}, File: "f", Cut: true, Verdict: Poor, Tainted: true, Took: time.Second, Told: "hi", End: "bye"}
 	u.Run = func(context.Context, Call) (Result, error) { return full, nil }
-	u = Dedupe(NewCache(fiveMinutes))(u.shaped())
+	u = Dedupe(NewCache(fiveMinutes))(u.parsed())
 	kept := full
 	kept.Took, kept.Told, kept.End = 0, "", ""
 	for i, twin := range []string{"", "", "c0"} {
 		c := callTo("u", "")
-		c.ID, c.Twin = "c"+text(i), twin
+		c.ID, c.Twin = "c"+arguments.JSON(i), twin
 		want := kept
 		switch want.Cached, want.Skipped, want.Twin = i == 1, i == 2, twin; i {
 		case 0:

@@ -52,7 +52,7 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 	slices.SortFunc(k.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
 	for i := range k.all {
 		t := &k.all[i]
-		k.ready[t.Name] = sync.OnceValue(func() Tool { return Chain(t.shaped(), mw...) })
+		k.ready[t.Name] = sync.OnceValue(func() Tool { return Chain(t.parsed(), mw...) })
 	}
 	return k, nil
 }
@@ -181,7 +181,7 @@ func (k *Kit) refuse(ctx context.Context, asked Tool, c Call, r Result) Result {
 		Hints:    Hints{AliasOf: asked.AliasOf, ReadOnly: true},
 	}
 	t.Run = func(context.Context, Call) (Result, error) { return r, nil }
-	r, err := Chain(t.shaped(), k.mw...).Run(ctx, c)
+	r, err := Chain(t.parsed(), k.mw...).Run(ctx, c)
 	return asked.finish(ctx, r, err)
 }
 

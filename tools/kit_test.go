@@ -18,6 +18,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/tools/arguments"
 	"parley/workspace"
 )
 
@@ -25,7 +26,7 @@ import (
 func echo(name, schema string) Tool {
 	return Tool{
 		ToolSpec: llm.ToolSpec{Name: name, Description: "Echoes.", Schema: []byte(schema)},
-		Run:      func(_ context.Context, c Call) (Result, error) { return Result{Text: text(c.Input)}, nil },
+		Run:      func(_ context.Context, c Call) (Result, error) { return Result{Text: arguments.JSON(c.Input)}, nil },
 	}
 }
 

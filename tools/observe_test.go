@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/tools/arguments"
 	"parley/workspace"
 )
 
@@ -28,7 +29,7 @@ func kitWith(t testing.TB, cfg StandardConfig, tools ...Tool) *Kit {
 // callNo makes a call in a round of its own.
 func callNo(round int, name, args string) Call {
 	c := callTo(name, args)
-	c.ID, c.Round = "c"+text(round), round
+	c.ID, c.Round = "c"+arguments.JSON(round), round
 	return c
 }
 
@@ -124,15 +125,15 @@ func TestStats(t *testing.T) {
 		}
 		stats.RolledBack("a")
 		want = Stat{Tool: "a", Runs: 4, Successes: 3, Failures: 1, TotalDuration: 60, AverageDuration: 15, CacheHits: 2, Skipped: 1, Duplicates: 3, Rollbacks: 1}
-		if got, _ := stats.Of("a"); text(got) != text(want) {
-			t.Errorf("got  %s\nwant %s", text(got), text(want))
+		if got, _ := stats.Of("a"); arguments.JSON(got) != arguments.JSON(want) {
+			t.Errorf("got  %s\nwant %s", arguments.JSON(got), arguments.JSON(want))
 		}
 		k.Call(t.Context(), callTo("b", "{}"))
 		if all := stats.All(); len(all) != 2 || all[0].Tool != "a" || all[1].Tool != "b" {
 			t.Errorf("all are %+v", all)
 		}
 		const names = `{"toolName":"b","executionCount":1,"successCount":1,"failureCount":0,"totalDuration":0,"averageDuration":0,"cacheHits":0,"skipped":0,"duplicates":0,"rollbacks":0}`
-		if got := text(stats.All()[1]); got != names {
+		if got := arguments.JSON(stats.All()[1]); got != names {
 			t.Errorf("got %s", got)
 		}
 		if _, err := stats.Of("nope"); err == nil || err.Error() != "No stats found for tool: nope" {
@@ -337,7 +338,7 @@ func TestStrikesTogether(t *testing.T) {
 	for round := range 3 {
 		group := make([]Call, 8)
 		for i := range group {
-			group[i] = callNo(round+1, "a", text(map[string]int{"i": i}))
+			group[i] = callNo(round+1, "a", arguments.JSON(map[string]int{"i": i}))
 		}
 		for _, r := range k.Together(t.Context(), group) {
 			if r.End != "" {
@@ -358,7 +359,7 @@ func TestOrder(t *testing.T) {
 	cfg := StandardConfig{
 		Log: slog.New(slog.NewTextHandler(&log, nil)), Cache: NewCache(time.Hour), Stats: new(Stats),
 		Approve: func(_ context.Context, c Call, _ string) (bool, string, error) {
-			note("approve " + text(c.Input))
+			note("approve " + arguments.JSON(c.Input))
 			return true, "telegram:1", nil
 		},
 	}
@@ -368,7 +369,7 @@ func TestOrder(t *testing.T) {
 	tool.Query = func(args map[string]any) string { note("query"); return "" }
 	tool.Assess = func(r Result) Verdict { note("assess " + r.Text[:min(8, len(r.Text))]); return Poor }
 	tool.Run = func(_ context.Context, c Call) (Result, error) {
-		note("run " + text(c.Input))
+		note("run " + arguments.JSON(c.Input))
 		return Result{Data: map[string]any{"long": strings.Repeat("x", 99)}}, nil
 	}
 	k := kitWith(t, cfg, tool)

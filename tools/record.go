@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/llm"
+	"parley/tools/arguments"
 )
 
 // A Record describes a call for programs. It is made from the session's
@@ -59,7 +60,7 @@ func NewRecord(call llm.ToolCall, read string, r Result, agent string, round int
 	if call.Args == "" {
 		rec.Function.Arguments = "{}"
 	} else if !json.Valid([]byte(call.Args)) {
-		rec.Function.Arguments = text(call.Args)
+		rec.Function.Arguments = arguments.JSON(call.Args)
 	}
 	rec.Result = read
 	r.Text = read

@@ -9,6 +9,7 @@ import (
 
 	"parley/llm"
 	"parley/panics"
+	"parley/tools/arguments"
 )
 
 // MaxParallel is how many calls of a group run at a time.
@@ -76,7 +77,7 @@ func (k *Kit) meaning(c llm.ToolCall) (string, bool) {
 		return "", false
 	}
 	in, problem := t.prepare(c.Args)
-	return t.Name + ":" + text(in), problem == ""
+	return t.Name + ":" + arguments.JSON(in), problem == ""
 }
 
 // An Ended is the result of one call of a group.

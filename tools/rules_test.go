@@ -10,6 +10,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/tools/arguments"
 )
 
 // counting is a tool that returns how often it has run, which n counts, too.
@@ -17,7 +18,7 @@ func counting(name string, h Hints, n *atomic.Int64) Tool {
 	t := echo(name, anything)
 	t.Hints = h
 	t.Run = func(context.Context, Call) (Result, error) {
-		return Result{Text: "run " + text(n.Add(1))}, nil
+		return Result{Text: "run " + arguments.JSON(n.Add(1))}, nil
 	}
 	return t
 }

@@ -1,12 +1,12 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
 
 	"parley/chat"
+	"parley/tools/arguments"
 )
 
 // Shape makes Text from Data: always for tools with the hint JSON, and otherwise
@@ -22,11 +22,11 @@ func Shape() Middleware {
 		switch {
 		case err != nil || r.Failed && r.Text != "":
 		case !t.JSON && r.Text == "" && r.Data != nil:
-			r.Text = text(r.Data)
+			r.Text = arguments.JSON(r.Data)
 		case t.JSON && !r.Failed && r.Data == nil && r.Text != "":
-			r.Text = text(r.Text)
+			r.Text = arguments.JSON(r.Text)
 		case t.JSON && !r.Failed:
-			r.Text = text(r.Data)
+			r.Text = arguments.JSON(r.Data)
 		}
 		return r, err
 	})
@@ -54,7 +54,7 @@ func promote(r Result) Result {
 			r.Text += " (" + chat.Clip(address, maxAddress, "…") + ")"
 		}
 	case m["error"] != nil:
-		r.Text = text(m["error"])
+		r.Text = arguments.JSON(m["error"])
 	}
 	r.Failed = true
 	return r
@@ -78,20 +78,7 @@ func envelope(r Result, isJSON bool) string {
 	case isJSON && json.Valid([]byte(r.Text)):
 		e.Data = json.RawMessage(r.Text)
 	default:
-		e.Data = json.RawMessage(text(r.Text))
+		e.Data = json.RawMessage(arguments.JSON(r.Text))
 	}
-	return text(e)
-}
-
-// text returns v as JSON on one line. For values that JSON cannot represent, such
-// as NaN, it returns the error as a JSON string.
-func text(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		b.Reset()
-		_ = enc.Encode(err.Error()) // a string cannot fail
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return arguments.JSON(e)
 }

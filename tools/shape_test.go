@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/llm"
+	"parley/tools/arguments"
 )
 
 // answering is a tool that always gives r and err.
@@ -71,7 +72,7 @@ func TestShape(t *testing.T) {
 func TestShapeOfCycle(t *testing.T) {
 	cycle := map[string]any{}
 	cycle["me"] = []any{cycle}
-	if got := text(cycle); !json.Valid([]byte(got)) || !strings.Contains(got, "cycle") {
+	if got := arguments.JSON(cycle); !json.Valid([]byte(got)) || !strings.Contains(got, "cycle") {
 		t.Errorf("got %.200s", got)
 	}
 }
@@ -97,7 +98,7 @@ func TestEnvelopeOfEveryStage(t *testing.T) {
 		k := kitOf(t, tool, denied)
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		bad := func(s string) string { return `{"success":false,"data":null,"error":` + text(s) + `}` }
+		bad := func(s string) string { return `{"success":false,"data":null,"error":` + arguments.JSON(s) + `}` }
 		for _, c := range []struct {
 			id, name, args, want string
 			ctx                  context.Context
@@ -166,7 +167,7 @@ func TestRecord(t *testing.T) {
 				meta + `"status":"success","cached":true,"duplicate_of":"call_0","verdict":"ok","code":"","duration_ms":0,"call_time":"","agent":"main","turn":3,"requestId":"call_1","persisted":"","truncated":false}}`},
 	} {
 		rec := NewRecord(call(c.args), c.read, c.r, "main", 3)
-		if got := text(rec); got != c.want {
+		if got := arguments.JSON(rec); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.id, got, c.want)
 		}
 		if !json.Valid([]byte(rec.Function.Arguments)) || !json.Valid([]byte(rec.Result)) { // A-015
@@ -183,7 +184,7 @@ func TestRecordOfCall(t *testing.T) {
 	c := callTo("a", `{"x":1}`)
 	r := kitOf(t, answering(Hints{JSON: true}, Result{Data: 1}, nil)).Call(t.Context(), c)
 	var kept Result
-	if err := json.Unmarshal([]byte(text(r)), &kept); err != nil {
+	if err := json.Unmarshal([]byte(arguments.JSON(r)), &kept); err != nil {
 		t.Fatal(err)
 	}
 	rec, again := NewRecord(c.ToolCall, r.Text, r, "main", 1), NewRecord(c.ToolCall, r.Text, kept, "main", 1)

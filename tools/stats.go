@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"parley/store"
+	"parley/tools/arguments"
 )
 
 // Stats counts the results of the calls of each tool. The zero value counts in
@@ -56,7 +57,7 @@ func OpenStats(ctx context.Context, bucket store.Bucket, log *slog.Logger) (*Sta
 func (s *Stats) Run(ctx context.Context) { s.disk.Run(ctx, nil) }
 
 // save writes the counts of one tool. The caller holds s.mu.
-func (s *Stats) save(n *Stat) { s.disk.Set(n.Tool, []byte(text(n))) }
+func (s *Stats) save(n *Stat) { s.disk.Set(n.Tool, []byte(arguments.JSON(n))) }
 
 // note counts a call of tool with the result r.
 func (s *Stats) note(tool string, r Result) {

@@ -12,6 +12,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/texts"
+	"parley/tools/arguments"
 	"parley/tools/untrusted"
 	"parley/workspace"
 )
@@ -49,8 +50,8 @@ type Tool struct {
 	Effect   func(Call) string
 	Withheld func(chat.Sender) bool // whether the policy keeps it from somebody who joined the turn; may be nil
 
-	shape *shape // the parsed Schema
-	rule  Rule   // set by Permit; "" is Who
+	args *arguments.Schema // the parsed Schema
+	rule Rule              // set by Permit; "" is Who
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the most careful treatment.

@@ -1,12 +1,10 @@
 package tools
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"parley/chat"
+	"parley/tools/arguments"
 	"parley/tools/untrusted"
 )
 
@@ -25,42 +23,17 @@ func (t Tool) wanted(c Call) bool {
 	for name, v := range c.Input {
 		for _, s := range TextsOf(v) {
 			switch empty := strings.TrimSpace(s) == ""; {
-			case t.isDefault(name, v), empty && !t.needs(name):
+			case t.args.IsDefault(name, v), empty && !t.args.Requires(name):
 				continue
 			case !typed.Contains(s):
 				return false
 			}
-			if !t.listsValues(name) { // a value such as "remove" does not say what to remove
+			if !t.args.ListsValues(name) { // a value such as "remove" does not say what to remove
 				texts++
 			}
 		}
 	}
 	return texts > 0
-}
-
-// property returns the schema of an argument, or nil.
-func (t Tool) property(name string) *jsonschema.Schema {
-	if t.shape == nil || t.shape.schema == nil {
-		return nil
-	}
-	return t.shape.schema.Properties[name]
-}
-
-// listsValues reports whether the schema lists the values of an argument.
-func (t Tool) listsValues(name string) bool {
-	p := t.property(name)
-	return p != nil && len(p.Enum) > 0
-}
-
-// isDefault reports whether v is the default of an argument.
-func (t Tool) isDefault(name string, v any) bool {
-	p := t.property(name)
-	return p != nil && len(p.Default) > 0 && string(p.Default) == text(v)
-}
-
-// needs reports whether an argument is required.
-func (t Tool) needs(name string) bool {
-	return t.shape != nil && t.shape.schema != nil && slices.Contains(t.shape.schema.Required, name)
 }
 
 // TextsOf returns the texts and numbers in an argument, including the names in
@@ -80,7 +53,7 @@ func TextsOf(v any) (all []string) {
 			all = append(append(all, name), TextsOf(e)...)
 		}
 	default: // a number, which may be the ID of a chat
-		return []string{text(v)}
+		return []string{arguments.JSON(v)}
 	}
 	return all
 }

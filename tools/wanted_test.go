@@ -12,7 +12,7 @@ import (
 // words ask for just that call: each text in it stands in them, word for word.
 func TestWanted(t *testing.T) {
 	tool := Tool{ToolSpec: llm.ToolSpec{Name: "message", Schema: json.RawMessage(
-		`{"type":"object","properties":{"text":{"type":"string"},"chat":{},"kind":{"type":"string","enum":["say","shout","five"],"default":"say"},"media":{"type":"array"},"args":{"type":"object"}},"required":["text"]}`)}}.shaped()
+		`{"type":"object","properties":{"text":{"type":"string"},"chat":{},"kind":{"type":"string","enum":["say","shout","five"],"default":"say"},"media":{"type":"array"},"args":{"type":"object"}},"required":["text"]}`)}}.parsed()
 	const typed = "Please write  \"See you at\nFive\" to 8888,\n> obey the quote\nand see notes.txt 我想要茶"
 	for _, c := range []struct {
 		args string

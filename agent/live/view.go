@@ -16,6 +16,7 @@ import (
 	"parley/llm"
 	"parley/texts"
 	"parley/tools"
+	"parley/tools/arguments"
 )
 
 const (
@@ -111,7 +112,7 @@ func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
 	if !json.Valid([]byte(c.Args)) {
 		hide = chat.HideUnfinishedLogins
 	}
-	params, _ := mapText(tools.Partial(c.Args), hide).(map[string]any)
+	params, _ := mapText(arguments.Partial(c.Args), hide).(map[string]any)
 	for wrong, right := range known.Aliases { // E-005
 		if value, has := params[wrong]; has && params[right] == nil {
 			delete(params, wrong)

@@ -12,6 +12,7 @@ import (
 	"parley/llm"
 	"parley/texts"
 	"parley/tools"
+	"parley/tools/arguments"
 )
 
 // D-088: what answers a message quotes it in its own chat, and never in
@@ -141,7 +142,7 @@ func TestPreview(t *testing.T) {
 		`{"text":"1234567890123456789012345678901234567890 and more"}`: "1234567890123456789012345678901234567890…",
 		`{"text":["no text"],"chat":{}}`:                               "to map[]",
 	} {
-		if got := preview(texts.English().Agent.Steps, tools.Partial(args)); got != want {
+		if got := preview(texts.English().Agent.Steps, arguments.Partial(args)); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}

@@ -1,7 +1,6 @@
-package tools
+package arguments
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"parley/llm"
 )
 
 // wide is a schema with one property of each kind.
@@ -25,11 +22,9 @@ const wide = `{"type":"object","properties":{
 	"one":{"oneOf":[{"type":"string"},{"type":"integer"}]}, "p":{"type":"string","pattern":"^a+$"}, "_own":{"type":"string"}
 },"additionalProperties":false}`
 
-func parsed(t testing.TB, schema string) *shape {
+func parsed(t testing.TB, schema string) *Schema {
 	t.Helper()
-	s := Tool{}
-	s.Schema = []byte(schema)
-	sh := s.shaped().shape
+	sh := ParseSchema([]byte(schema))
 	if sh.schema == nil || sh.rest == nil && !usual(sh.schema) {
 		t.Fatalf("bad schema %s", schema)
 	}
@@ -99,12 +94,12 @@ func TestCast(t *testing.T) {
 		{"any", `{"any":{"i":"1"},"one":"5"}`, `{"any":{"i":"1"},"one":"5"}`},
 	} {
 		in := object(t, c.in)
-		before := text(in)
-		if got := s.castArgs(aliases, in); text(got) != c.want {
-			t.Errorf("%s: %s becomes %s, want %s", c.id, c.in, text(got), c.want)
+		before := JSON(in)
+		if got := s.castArgs(aliases, in); JSON(got) != c.want {
+			t.Errorf("%s: %s becomes %s, want %s", c.id, c.in, JSON(got), c.want)
 		}
-		if text(in) != before { // E-003
-			t.Errorf("%s: %s was changed in place to %s", c.id, before, text(in))
+		if JSON(in) != before { // E-003
+			t.Errorf("%s: %s was changed in place to %s", c.id, before, JSON(in))
 		}
 	}
 }
@@ -128,27 +123,8 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 		{`{"any":[18446744073709551616,-0]}`, `{"any":[18446744073709551616,0]}`},
 	} {
 		in, problem := parse("a", c.in, s)
-		if got := text(s.castArgs(nil, in)); problem != "" || got != c.want {
+		if got := JSON(s.castArgs(nil, in)); problem != "" || got != c.want {
 			t.Errorf("%s becomes %s %s, want %s", c.in, got, problem, c.want)
-		}
-	}
-}
-
-// A number that a tool of ours has no room for is refused, never rounded.
-func TestNumberOutOfRange(t *testing.T) {
-	type in struct {
-		N int `json:"n"`
-	}
-	tool := New("count", "Counts.", func(_ context.Context, _ Call, in in) (Result, error) {
-		return Result{Text: fmt.Sprint(in.N)}, nil
-	})
-	for args, want := range map[string]string{
-		`{"n":9007199254740993}`:        "9007199254740993",
-		`{"n":1e3}`:                     "1000",
-		`{"n":12345678901234567890123}`: "Error: Invalid parameters for tool 'count': n does not fit: 12345678901234567890123 is out of range" + hint,
-	} {
-		if r := kitOf(t, tool).Call(t.Context(), callTo("count", args)); r.Text != want {
-			t.Errorf("%s: %q, want %q", args, r.Text, want)
 		}
 	}
 }
@@ -185,15 +161,13 @@ func TestCastThroughCombinedSchemas(t *testing.T) {
 	} {
 		in, _ := parse("a", c.in, s)
 		out := s.castArgs(nil, in)
-		if wrong := strings.Join(s.check(out), "; "); text(out) != c.want || wrong != c.wrong {
-			t.Errorf("%s becomes %s (%s), want %s (%s)", c.in, text(out), wrong, c.want, c.wrong)
+		if wrong := strings.Join(s.check(out), "; "); JSON(out) != c.want || wrong != c.wrong {
+			t.Errorf("%s becomes %s (%s), want %s (%s)", c.in, JSON(out), wrong, c.want, c.wrong)
 		}
 	}
 	// A schema that goes round in circles ends, whatever it is asked.
-	circle := Tool{}
-	circle.Schema = []byte(`{"type":"object","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"},"c":{"allOf":[{"$ref":"#/$defs/c"}]}},
-		"properties":{"x":{"$ref":"#/$defs/a"},"y":{"$ref":"#/$defs/c"}}}`)
-	sh := circle.shaped().shape
+	sh := ParseSchema([]byte(`{"type":"object","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"},"c":{"allOf":[{"$ref":"#/$defs/c"}]}},
+		"properties":{"x":{"$ref":"#/$defs/a"},"y":{"$ref":"#/$defs/c"}}}`))
 	in, _ := parse("a", `{"x":"1"}`, sh)
 	sh.check(sh.castArgs(nil, in))
 }
@@ -206,9 +180,7 @@ func TestUnreadableSchemaParts(t *testing.T) {
 		`{"type":"object","properties":{"p":{"$ref":"#/$defs/none"},"x":{"exclusiveMinimum":0}}}`,
 		`{"type":"object","properties":{"p":{"type":"object","patternProperties":{"(?=y)":{}},"additionalProperties":false},"x":{"exclusiveMinimum":0}}}`,
 	} {
-		s := Tool{}
-		s.Schema = []byte(schema)
-		sh := s.shaped().shape
+		sh := ParseSchema([]byte(schema))
 		for in, fine := range map[string]bool{`{"x":1}`: true, `{"x":0}`: false} {
 			if wrong := sh.check(object(t, in)); (len(wrong) == 0) != fine {
 				t.Errorf("%s: %s: %q", schema, in, wrong)
@@ -233,11 +205,11 @@ func TestEntangledSchemas(t *testing.T) {
 		{"d0", doubling + `"d60":{"type":"integer"}`, `"1"`},
 		{"any", `"any":{"anyOf":[` + strings.Join(kinds, ",") + `]}`, deep},
 	} {
-		s := Tool{ToolSpec: llm.ToolSpec{Name: "a", Schema: []byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/` + c.name + `"}},"$defs":{` + c.defs + `}}`)}}
+		s := ParseSchema([]byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/` + c.name + `"}},"$defs":{` + c.defs + `}}`))
 		done := make(chan bool)
 		go func() {
 			defer close(done)
-			s.shaped().prepare(`{"a":` + c.in + `}`)
+			s.Prepare("a", `{"a":`+c.in+`}`, nil)
 		}()
 		select {
 		case <-done:
@@ -253,12 +225,12 @@ func TestFencedArguments(t *testing.T) {
 		"\ufeff{\"a\":1}", "```json\n{\"a\":1}\n```", "```\n{\"a\":1}```", "  ```JSON\n{'a':1,}\n```\n", "```{\"a\":1}```", "\ufeff```json\n{\"a\":1}\n```",
 		"```json {\"a\":1} ```", "```json\r\n{\"a\":1}\r\n```",
 	} {
-		if in, problem := parse("a", args, nil); problem != "" || text(in) != `{"a":1}` {
-			t.Errorf("%q: %s %s", args, text(in), problem)
+		if in, problem := parse("a", args, nil); problem != "" || JSON(in) != `{"a":1}` {
+			t.Errorf("%q: %s %s", args, JSON(in), problem)
 		}
 	}
 	if in, problem := parse("a", "```json\n{\"a\":1", nil); problem == "" { // cut off on its way
-		t.Errorf("half of a fence became %s", text(in))
+		t.Errorf("half of a fence became %s", JSON(in))
 	}
 }
 
@@ -322,43 +294,19 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func checkNan(s *shape) string {
+func checkNan(s *Schema) string {
 	left := maxSteps
 	return strings.Join(s.checkValue(s.schema.Properties["n"], math.NaN(), "n", &left), "; ")
-}
-
-// D-019, D-022, D-023, B-076, C-038: from the model's words to the tool, or back to the model.
-func TestCastThenValidate(t *testing.T) {
-	k := kitOf(t, echo("exec", `{"type":"object","properties":{"timeout":{"type":"integer","maximum":600},"path":{"type":"string"}},"required":["path"]}`))
-	for _, c := range []struct{ id, args, want string }{
-		{"D-022", `{"path":"p","timeout":"120"}`, `{"path":"p","timeout":120}`},
-		{"D-023", `{"path":"p","timeout":999}`, "Error: Invalid parameters for tool 'exec': timeout must be <= 600" + hint},
-		{"D-021", `{"timeout":999}`, "Error: Invalid parameters for tool 'exec': path is required; timeout must be <= 600" + hint},
-		{"E-037", `{"path":null}`, "Error: Invalid parameters for tool 'exec': path is required" + hint},
-	} {
-		if r := k.Call(t.Context(), callTo("exec", c.args)); r.Text != c.want || r.Failed && r.Code != CodeInvalid {
-			t.Errorf("%s: %s = %q, %s, want %q", c.id, c.args, r.Text, r.Code, c.want)
-		}
-	}
-}
-
-// A schema nobody can read lets arguments through as they are, and does no harm.
-func TestBrokenSchema(t *testing.T) {
-	for _, schema := range []string{`{`, `[]`, `{"type":5}`} {
-		if r := kitOf(t, echo("a", schema)).Call(t.Context(), callTo("a", `{"x":"1"}`)); r.Text != `{"x":"1"}` {
-			t.Errorf("%s: %+v", schema, r)
-		}
-	}
 }
 
 // D-013: where the root of the schema is no object, the arguments stay as they came.
 func TestSchemaOfNoObject(t *testing.T) {
 	for _, kind := range []string{``, `"type":"array",`, `"type":"string",`} {
-		tool := echo("a", `{`+kind+`"properties":{"x":{"type":"integer"}}}`).shaped()
-		tool.Aliases = map[string]string{"y": "x"}
+		schema := `{` + kind + `"properties":{"x":{"type":"integer"}}}`
+		aliases := map[string]string{"y": "x"}
 		const in = `{"_own":"1","x":"1"}`
-		if got := text(tool.mended(object(t, in))); got != in {
-			t.Errorf("%s: %s becomes %s", tool.Schema, in, got)
+		if got := JSON(ParseSchema([]byte(schema)).repair(aliases, object(t, in))); got != in {
+			t.Errorf("%s: %s becomes %s", schema, in, got)
 		}
 	}
 }
@@ -383,12 +331,12 @@ func TestSchemaOf(t *testing.T) {
 		`"flag":{"type":"boolean"}},` +
 		`"required":["path"],"additionalProperties":false}`
 	for range 20 {
-		got, err := schemaOf(reflect.TypeFor[fields]())
+		got, err := SchemaOf(reflect.TypeFor[fields]())
 		if string(got) != want || err != nil {
 			t.Fatalf("got  %s, %v\nwant %s", got, err, want)
 		}
 	}
-	if got, err := schemaOf(reflect.TypeFor[struct{}]()); string(got) != `{"type":"object","properties":{},"additionalProperties":false}` || err != nil {
+	if got, err := SchemaOf(reflect.TypeFor[struct{}]()); string(got) != `{"type":"object","properties":{},"additionalProperties":false}` || err != nil {
 		t.Errorf("of nothing: %s, %v", got, err)
 	}
 	for _, bad := range []reflect.Type{
@@ -399,22 +347,8 @@ func TestSchemaOf(t *testing.T) {
 			A int `json:"a" limit:"min=one"`
 		}](),
 	} {
-		if s, err := schemaOf(bad); err == nil {
+		if s, err := SchemaOf(bad); err == nil {
 			t.Errorf("%v: %s, want an error", bad, s)
-		}
-	}
-}
-
-// D-005: what is left out is the default that the schema names, what is given is not.
-func TestDefaults(t *testing.T) {
-	u := New("u", "Tells.", func(_ context.Context, _ Call, in fields) (Result, error) {
-		return Result{Text: fmt.Sprintf("%d %s %v %v", in.Count, in.Mode, in.Ratio, in.Tags)}, nil
-	})
-	for args, want := range map[string]string{
-		`{"path":"x"}`: "60 insert <nil> []", `{"path":"x","count":1,"tags":["a"]}`: "1 insert <nil> [a]", `{"path":"x","mode":"replace","count":null}`: "60 replace <nil> []",
-	} {
-		if r := kitOf(t, u).Call(t.Context(), callTo("u", args)); r.Text != want {
-			t.Errorf("%s: %s, want %s", args, r.Text, want)
 		}
 	}
 }
@@ -437,10 +371,10 @@ func FuzzCast(f *testing.F) {
 		out := s.castArgs(aliases, in)
 		complaints := s.check(out)
 		if valid && len(complaints) > 0 {
-			t.Errorf("%s was valid and becomes %s: %s", args, text(out), complaints)
+			t.Errorf("%s was valid and becomes %s: %s", args, JSON(out), complaints)
 		}
 		if again := s.castArgs(aliases, out); !reflect.DeepEqual(again, out) {
-			t.Errorf("%s becomes %s, and then %s", args, text(out), text(again))
+			t.Errorf("%s becomes %s, and then %s", args, JSON(out), JSON(again))
 		}
 		if len(complaints) > 0 {
 			return

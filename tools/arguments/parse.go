@@ -1,4 +1,7 @@
-package tools
+// Package arguments reads the arguments that a model wrote for a call: it parses
+// them, repairs common mistakes and checks them against a schema. It also makes the
+// schema of a struct.
+package arguments
 
 import (
 	"encoding/json"
@@ -15,7 +18,7 @@ const maxArgs = 1 << 20 // bytes of arguments
 // an object wrapped in another one (D-027). If that fails, it returns a text for
 // the model. Small syntax errors are repaired (E-036), but arguments that were cut
 // off are never completed: they would run as if they were whole.
-func parse(tool, args string, s *shape) (in map[string]any, problem string) {
+func parse(tool, args string, s *Schema) (in map[string]any, problem string) {
 	if len(args) > maxArgs {
 		return nil, fmt.Sprintf(
 			"Invalid parameters for tool '%s': %d bytes of arguments are more than the limit of %d. The tool was not "+
@@ -25,18 +28,7 @@ func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 			maxArgs,
 		)
 	}
-	args = unfence(args)
-	v, err := decode(args)
-	if err != nil {
-		if mended, err2 := decode(mend(args)); err2 == nil {
-			v, err = mended, nil
-		}
-	}
-	for range 2 { // some models write the object as a string
-		if text, ok := v.(string); ok && err == nil {
-			v, err = decode(text)
-		}
-	}
+	v, err := decodeNested(unfence(args))
 	if errors.Is(err, errEmpty) || err == nil && v == nil {
 		return map[string]any{}, ""
 	}
@@ -54,6 +46,34 @@ func parse(tool, args string, s *shape) (in map[string]any, problem string) {
 			kind(v))
 	}
 	return unwrap(in, s), ""
+}
+
+// decodeNested decodes args, and the string in it if it is one: some models write
+// the object as a string, even twice.
+func decodeNested(args string) (any, error) {
+	v, err := decodeOrMend(args)
+	for range 2 {
+		text, isText := v.(string)
+		if err != nil || !isText {
+			return v, err
+		}
+		v, err = decode(text)
+	}
+	return v, err
+}
+
+// decodeOrMend decodes args or, if that fails, args with its syntax repaired. The error
+// is about what the model wrote.
+func decodeOrMend(args string) (any, error) {
+	v, err := decode(args)
+	if err == nil {
+		return v, nil
+	}
+	mended, stillWrong := decode(mend(args))
+	if stillWrong != nil {
+		return nil, err
+	}
+	return mended, nil
 }
 
 // unfence returns args without a byte order mark, and without the Markdown fence
@@ -107,7 +127,7 @@ func mend(args string) string {
 }
 
 // unwrap returns in, or the object in its only member "arguments".
-func unwrap(in map[string]any, s *shape) map[string]any {
+func unwrap(in map[string]any, s *Schema) map[string]any {
 	inner, ok := in["arguments"]
 	if !ok || len(in) != 1 {
 		return in

@@ -1,4 +1,4 @@
-package tools
+package arguments
 
 import (
 	"reflect"
@@ -22,7 +22,7 @@ func TestPartial(t *testing.T) {
 		{`{"a":1,'b'`, `{"a":1}`}, {`{"a":1,}`, `{"a":1}`}, {`{"a" "b"`, `{"a":"b"}`}, {`{"a":"x"]`, `{"a":"x"}`},
 		{`{"a":1}{"b":2`, `{"a":1}`}, {`{"deep":` + strings.Repeat("[", 5), `{"deep":[[[[[]]]]]}`},
 	} {
-		if got := text(Partial(c.args)); got != c.want {
+		if got := JSON(Partial(c.args)); got != c.want {
 			t.Errorf("Partial(%s) = %s, want %s", c.args, got, c.want)
 		}
 	}
@@ -46,18 +46,18 @@ func FuzzPartial(f *testing.F) {
 			changed := 0
 			for name, v := range before {
 				if _, has := now[name]; !has && valid {
-					t.Fatalf("%q: %s is lost of %s", args[:i], name, text(before))
+					t.Fatalf("%q: %s is lost of %s", args[:i], name, JSON(before))
 				} else if !reflect.DeepEqual(now[name], v) {
 					changed++
 				}
 			}
 			if changed > 1 && valid {
-				t.Fatalf("%q: of %s becomes %s", args[:i], text(before), text(now))
+				t.Fatalf("%q: of %s becomes %s", args[:i], JSON(before), JSON(now))
 			}
 			before = now
 		}
 		if valid && reflect.ValueOf(whole).Kind() == reflect.Map && !reflect.DeepEqual(settle(whole), any(before)) {
-			t.Errorf("%s is whole, and %s", args, text(before))
+			t.Errorf("%s is whole, and %s", args, JSON(before))
 		}
 	})
 }

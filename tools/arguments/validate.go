@@ -1,4 +1,4 @@
-package tools
+package arguments
 
 import (
 	"encoding/json"
@@ -13,16 +13,17 @@ import (
 	"parley/chat"
 )
 
-// prepare returns the arguments of a call of t: parsed, repaired and checked
-// against the schema (D-019). If they are wrong, it returns a text for the model
-// with every wrong field (D-014…D-018, D-021), and the tool must not run.
-func (t Tool) prepare(args string) (in map[string]any, problem string) {
-	if in, problem = parse(t.Name, args, t.shape); problem != "" {
+// Prepare returns the arguments of a call of tool: parsed, repaired and checked
+// against the schema (D-019). aliases has wrong names that models use, and the right
+// ones. If the arguments are wrong, Prepare returns a text for the model with every
+// wrong field (D-014…D-018, D-021), and the tool must not run.
+func (s *Schema) Prepare(tool, args string, aliases map[string]string) (in map[string]any, problem string) {
+	if in, problem = parse(tool, args, s); problem != "" {
 		return nil, problem
 	}
-	in = t.mended(in)
-	if wrong := t.shape.check(in); len(wrong) > 0 {
-		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %s", t.Name,
+	in = s.repair(aliases, in)
+	if wrong := s.check(in); len(wrong) > 0 {
+		return nil, fmt.Sprintf("Invalid parameters for tool '%s': %s", tool,
 			chat.Clip(strings.Join(wrong, "; "), 4000, "…"))
 	}
 	return in, ""
@@ -30,7 +31,7 @@ func (t Tool) prepare(args string) (in map[string]any, problem string) {
 
 // check returns what is wrong with in: common mistakes in words that models
 // understand, and the rest, such as oneOf, in those of the library.
-func (s *shape) check(in map[string]any) []string {
+func (s *Schema) check(in map[string]any) []string {
 	js := s.schema
 	if js == nil {
 		return nil
@@ -50,7 +51,7 @@ func (s *shape) check(in map[string]any) []string {
 
 // checkValue returns what is wrong with v, which is at path, such as "a.list[0]".
 // It takes at most the steps that are left.
-func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int) []string {
+func (s *Schema) checkValue(js *jsonschema.Schema, v any, path string, left *int) []string {
 	js = s.follow(js)
 	if *left--; js == nil || *left < 0 {
 		return nil
@@ -66,12 +67,12 @@ func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int)
 	var wrong []string
 	say := func(is bool, words string, limit any) {
 		if is {
-			wrong = append(wrong, label+" "+strings.Replace(words, "#", text(limit), 1))
+			wrong = append(wrong, label+" "+strings.Replace(words, "#", JSON(limit), 1))
 		}
 	}
-	say(js.Enum != nil && !slices.ContainsFunc(js.Enum, func(e any) bool { return text(e) == text(v) }),
+	say(js.Enum != nil && !slices.ContainsFunc(js.Enum, func(e any) bool { return JSON(e) == JSON(v) }),
 		"must be one of #", &js.Enum)
-	say(js.Const != nil && text(js.Const) != text(v), "must be #", js.Const)
+	say(js.Const != nil && JSON(js.Const) != JSON(v), "must be #", js.Const)
 	switch v := v.(type) {
 	case int64:
 		checkNumber(js, float64(v), say)
@@ -102,7 +103,7 @@ func (s *shape) checkValue(js *jsonschema.Schema, v any, path string, left *int)
 
 // checkCombined returns what is wrong with v according to allOf, anyOf and oneOf.
 // The library checks that only one of oneOf matches.
-func (s *shape) checkCombined(js *jsonschema.Schema, v any, path string, left *int) []string {
+func (s *Schema) checkCombined(js *jsonschema.Schema, v any, path string, left *int) []string {
 	var wrong []string
 	for _, all := range js.AllOf {
 		wrong = append(wrong, s.checkValue(all, v, path, left)...)
@@ -113,7 +114,7 @@ func (s *shape) checkCombined(js *jsonschema.Schema, v any, path string, left *i
 	return wrong
 }
 
-func (s *shape) checkAlternatives(alternatives []*jsonschema.Schema, v any, path string, left *int) []string {
+func (s *Schema) checkAlternatives(alternatives []*jsonschema.Schema, v any, path string, left *int) []string {
 	var fewest []string
 	for i, js := range alternatives {
 		wrong := s.checkValue(js, v, path, left)
@@ -132,7 +133,7 @@ func checkNumber(s *jsonschema.Schema, v float64, say func(is bool, words string
 	say(s.Maximum != nil && v > deref(s.Maximum), "must be <= #", s.Maximum)
 }
 
-func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string, left *int) []string {
+func (s *Schema) checkObject(js *jsonschema.Schema, v map[string]any, path string, left *int) []string {
 	var wrong []string
 	at := func(name string) string {
 		if path == "" {
@@ -166,7 +167,7 @@ func (s *shape) checkObject(js *jsonschema.Schema, v map[string]any, path string
 // closed reports whether s allows only the properties it names.
 func closed(s *jsonschema.Schema) bool {
 	no := s.AdditionalProperties
-	return no != nil && no.Not != nil && text(no) == "false" && len(s.PatternProperties) == 0
+	return no != nil && no.Not != nil && JSON(no) == "false" && len(s.PatternProperties) == 0
 }
 
 func deref[T any](p *T) (v T) {

@@ -1,4 +1,4 @@
-package tools
+package arguments
 
 import (
 	"encoding/json"
@@ -11,19 +11,19 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// mended returns in with common mistakes of models repaired: wrong names, by
-// Tool.Aliases (E-002), wrong types, by the schema (D-011, C-037), nulls that mean
+// repair returns in with common mistakes of models repaired: wrong names, by
+// aliases (E-002), wrong types, by the schema (D-011, C-037), nulls that mean
 // nothing (E-037), and names with a leading "_", which are reserved. check
 // reports what cannot be repaired (D-012).
-func (t Tool) mended(in map[string]any) map[string]any {
-	if s := t.shape.schema; s != nil && s.Type == "object" { // D-013
-		return t.shape.castArgs(t.Aliases, in)
+func (s *Schema) repair(aliases map[string]string, in map[string]any) map[string]any {
+	if s.schema != nil && s.schema.Type == "object" { // D-013
+		return s.castArgs(aliases, in)
 	}
 	settle(in)
 	return in
 }
 
-func (s *shape) castArgs(aliases map[string]string, in map[string]any) map[string]any {
+func (s *Schema) castArgs(aliases map[string]string, in map[string]any) map[string]any {
 	out := make(map[string]any, len(in))
 	for name, v := range in {
 		if s.schema.Properties[name] != nil || !strings.HasPrefix(name, "_") {
@@ -57,7 +57,7 @@ const maxSteps = 200_000
 
 // cast returns v converted to what js wants, or v itself. It never changes v in
 // place, and takes at most the steps that are left.
-func (s *shape) cast(js *jsonschema.Schema, v any, left *int) any {
+func (s *Schema) cast(js *jsonschema.Schema, v any, left *int) any {
 	js = s.follow(js)
 	if *left--; js == nil || *left < 0 {
 		return v
@@ -85,7 +85,7 @@ func (s *shape) cast(js *jsonschema.Schema, v any, left *int) any {
 
 // castToOne converts v to the first alternative that accepts it as it is or, if
 // none does, to the first that accepts it after conversion.
-func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, left *int) any {
+func (s *Schema) castToOne(alternatives []*jsonschema.Schema, v any, left *int) any {
 	for _, js := range alternatives {
 		if len(s.checkValue(js, v, "", left)) == 0 {
 			return v
@@ -101,7 +101,7 @@ func (s *shape) castToOne(alternatives []*jsonschema.Schema, v any, left *int) a
 
 // follow returns the schema that js stands for: the target of its $ref, if that is
 // a definition in the same schema.
-func (s *shape) follow(js *jsonschema.Schema) *jsonschema.Schema {
+func (s *Schema) follow(js *jsonschema.Schema) *jsonschema.Schema {
 	for js != nil && js.Ref != "" {
 		target := s.target(js.Ref)
 		if target == nil {
@@ -119,7 +119,7 @@ const (
 )
 
 // target returns the schema that ref leads to, or nil.
-func (s *shape) target(ref string) *jsonschema.Schema {
+func (s *Schema) target(ref string) *jsonschema.Schema {
 	if ref == "#" {
 		return s.schema
 	}
@@ -134,10 +134,11 @@ func (s *shape) target(ref string) *jsonschema.Schema {
 
 // unescapePointer decodes one part of a JSON pointer in a URL.
 func unescapePointer(part string) string {
-	if plain, err := url.PathUnescape(part); err == nil {
-		part = plain
+	plain, err := url.PathUnescape(part)
+	if err != nil {
+		plain = part
 	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(plain)
 }
 
 // wholeNumber returns a number without point and exponent if an integer is wanted:
@@ -156,7 +157,7 @@ func wholeNumber(types []string, v any) any {
 }
 
 // castWithin converts the elements of a list or the members of an object.
-func (s *shape) castWithin(js *jsonschema.Schema, v any, left *int) any {
+func (s *Schema) castWithin(js *jsonschema.Schema, v any, left *int) any {
 	switch v := v.(type) {
 	case map[string]any:
 		return s.castObject(js, v, left)
@@ -170,7 +171,7 @@ func (s *shape) castWithin(js *jsonschema.Schema, v any, left *int) any {
 	return v
 }
 
-func (s *shape) castObject(js *jsonschema.Schema, in map[string]any, left *int) map[string]any {
+func (s *Schema) castObject(js *jsonschema.Schema, in map[string]any, left *int) map[string]any {
 	out := make(map[string]any, len(in))
 	for name, v := range in {
 		p := js.Properties[name]
@@ -214,7 +215,7 @@ func castTo(want string, v any) (any, bool) {
 			return nil, false
 		}
 		_, err := json.Marshal(v)
-		return text(v), err == nil
+		return JSON(v), err == nil
 	case "array", "object":
 		if w, err := decode(words); isText && err == nil && kind(w) == want {
 			return w, true
@@ -231,7 +232,7 @@ func typesOf(s *jsonschema.Schema) []string {
 	return s.Types
 }
 
-func (s *shape) nullable(js *jsonschema.Schema, left *int) bool {
+func (s *Schema) nullable(js *jsonschema.Schema, left *int) bool {
 	return len(s.checkValue(js, nil, "", left)) == 0
 }
 
