@@ -53,7 +53,6 @@ var rooms = map[string]string{
 	"agent/replay":        "agent/conversation chat llm store texts tools",
 	"agent/subagents":     "chat store tools",
 	"agent/summary":       "agent/budget agent/conversation chat llm memory tools",
-	"web/layout":          "response",
 }
 
 // ground names the rooms that import the standard library only.
@@ -83,7 +82,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response web web/layout web/toolpages",
+	"maragu.dev/gomponents": "channels/web response web",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "memory/skills",
@@ -95,7 +94,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/markdown channels/network channels/safetext response",
-	"tools":    "scheduler/jobs tools/network tools/sandbox",
+	"tools":    "scheduler/jobs tools/network tools/sandbox tools/sandbox/proxy",
 }
 
 type pkg struct {

@@ -11,6 +11,7 @@ import (
 
 	"parley/config"
 	"parley/host"
+	"parley/tools/sandbox/proxy"
 )
 
 // What the process ends with.
@@ -20,6 +21,9 @@ const (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == proxy.RelayCommand {
+		os.Exit(proxy.Relay(os.Args[2:]))
+	}
 	os.Exit(newProgram(drivers()).run(context.Background(), os.Args[1:]))
 }
 
