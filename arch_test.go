@@ -53,6 +53,7 @@ var rooms = map[string]string{
 	"agent/replay":        "agent/conversation chat llm store texts tools",
 	"agent/subagents":     "chat store tools",
 	"agent/summary":       "agent/budget agent/conversation chat llm memory tools",
+	"web/layout":          "response",
 }
 
 // ground names the rooms that import the standard library only.
@@ -82,7 +83,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response web",
+	"maragu.dev/gomponents": "channels/web response web web/layout web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "memory/skills",

@@ -10,6 +10,7 @@ import (
 
 	"parley/audit"
 	"parley/redact"
+	"parley/web/layout"
 )
 
 // admin serves the owner's pages and the same as JSON.
@@ -44,10 +45,10 @@ func (a *admin) errors(*http.Request) ([]redact.Line, error) { return a.cfg.Gate
 
 func (p pages) errors(lines []redact.Line) g.Group {
 	rows := g.Map(lines, func(l redact.Line) g.Node {
-		return h.Tr(cell(p.formatTime(l.Time)), cell(l.Level), textCell(l.Text))
+		return h.Tr(layout.Cell(p.formatTime(l.Time)), layout.Cell(l.Level), layout.TextCell(l.Text))
 	})
 	columns := []string{"Time", "Level", "What"}
-	return g.Group{labelledTable("The latest warnings and errors", columns, "There are none.", rows)}
+	return g.Group{layout.LabelledTable("The latest warnings and errors", columns, "There are none.", rows)}
 }
 
 const maxEvents = 200 // of the audit log on a page
@@ -81,16 +82,16 @@ func (p pages) events(e events) g.Group {
 	verified := h.A(h.Href("/owner/audit?verify=yes"), g.Text("Verify the log"))
 	switch {
 	case e.Verdict != nil && e.Verdict.Whole:
-		verified = coloured("good", "The log is intact.")
+		verified = layout.Coloured("good", "The log is intact.")
 	case e.Verdict != nil:
-		verified = coloured("bad", "Verification failed: "+e.Verdict.Why)
+		verified = layout.Coloured("bad", "Verification failed: "+e.Verdict.Why)
 	}
 	rows := g.Map(e.Events, func(e audit.Event) g.Node {
-		return h.Tr(cell(p.formatTime(e.Time)), cell(e.Kind), cell(e.Who), textCell(e.What))
+		return h.Tr(layout.Cell(p.formatTime(e.Time)), layout.Cell(e.Kind), layout.Cell(e.Who), layout.TextCell(e.What))
 	})
 	columns := []string{"Time", "Kind", "Who", "What"}
 	return g.Group{
 		h.P(verified),
-		labelledTable("The newest entries of the audit log", columns, "There are none.", rows),
+		layout.LabelledTable("The newest entries of the audit log", columns, "There are none.", rows),
 	}
 }

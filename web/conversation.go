@@ -11,6 +11,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/web/layout"
 )
 
 const (
@@ -48,14 +49,14 @@ func (p pages) conversations(c conversations) g.Group {
 	latest := c.Talks[:min(len(c.Talks), maxListed)]
 	rows := g.Map(latest, func(t chat.Talk) g.Node {
 		return h.Tr(
-			rowHead(conversationLink(t.Session, cmp.Or(t.Title, "without words"))),
-			cell(t.Session),
-			cell(p.formatTime(t.Began)),
-			cell(p.formatTime(t.Last)),
+			layout.RowHead(conversationLink(t.Session, cmp.Or(t.Title, "without words"))),
+			layout.Cell(t.Session),
+			layout.Cell(p.formatTime(t.Began)),
+			layout.Cell(p.formatTime(t.Last)),
 		)
 	})
 	columns := []string{"Conversation", "Where", "Began", "Last"}
-	page = append(page, labelledTable("Conversations, the latest first", columns, "There are none.", rows))
+	page = append(page, layout.LabelledTable("Conversations, the latest first", columns, "There are none.", rows))
 	if older := len(c.Talks) - len(latest); older > 0 {
 		page = append(page, h.P(g.Textf("%d older ones are not listed. Search to find them.", older)))
 	}
@@ -71,13 +72,13 @@ func (p pages) foundList(found []chat.Find) g.Node {
 			conversationLink(f.Session, string(f.Session)),
 			g.Text(" "),
 			h.Small(g.Text(f.Entry.Who+", "+p.formatTime(f.Entry.Time))),
-			h.P(h.Class("text"), g.Text(excerpt(f.Entry.Text))),
+			h.P(h.Class("text"), g.Text(layout.Excerpt(f.Entry.Text))),
 		)
 	}))
 }
 
 func conversationLink(id chat.SessionID, title string) g.Node {
-	return h.A(h.Href(urlPath("owner", "talks", string(id))), g.Text(title))
+	return h.A(h.Href(layout.Path("owner", "talks", string(id))), g.Text(title))
 }
 
 // A conversation is a whole conversation, with the note that it may contain secrets
@@ -108,7 +109,7 @@ func (a *admin) conversation(r *http.Request) (conversation, error) {
 }
 
 func (p pages) conversation(c conversation) g.Group {
-	at := urlPath("api", "sessions", string(c.Session))
+	at := layout.Path("api", "sessions", string(c.Session))
 	latest := c.Entries[max(0, len(c.Entries)-maxEntries):]
 	cut := h.P(g.Text("Only the latest messages are shown. The export has all of them."))
 	return g.Group{
@@ -120,7 +121,7 @@ func (p pages) conversation(c conversation) g.Group {
 			g.Text(" · "),
 			h.Button(
 				h.Data("delete", at),
-				confirmation("Delete this conversation for ever?"),
+				layout.Confirmation("Delete this conversation for ever?"),
 				h.Data("then", "/owner/talks"),
 				g.Text("Delete"),
 			),

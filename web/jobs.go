@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
+	"parley/web/layout"
 )
 
 // A Scheduler lists and changes scheduled jobs.
@@ -160,7 +161,7 @@ func nextRuns(j Job) g.Node {
 		if j.Why != "" {
 			why = ": " + j.Why
 		}
-		return g.Group{coloured("bad", "off"), g.Text(why)}
+		return g.Group{layout.Coloured("bad", "off"), g.Text(why)}
 	}
 	if len(j.Soon) == 0 {
 		return g.Text("never")
@@ -188,17 +189,17 @@ func (p pages) lastRun(runs []scheduler.Run) g.Node {
 }
 
 func jobButtons(j Job) g.Node {
-	at := urlPath("api", "cron", j.ID)
-	run := postButton(at+"/run", "Run now", "")
+	at := layout.Path("api", "cron", j.ID)
+	run := layout.PostButton(at+"/run", "Run now", "")
 	toggle := h.Button(h.Data("patch", at), h.Data("body", `{"enabled":false}`), g.Text("Switch off"))
 	if j.Record.Off {
-		run = postButton(at+"/run?force=1", "Run now", j.Name+" is switched off. Run it once anyway?")
+		run = layout.PostButton(at+"/run?force=1", "Run now", j.Name+" is switched off. Run it once anyway?")
 		toggle = h.Button(h.Data("patch", at), h.Data("body", `{"enabled":true}`), g.Text("Switch on"))
 	}
 	if j.System {
 		return h.Div(run)
 	}
-	return h.Div(run, g.Text(" "), toggle, g.Text(" "), deleteButton(at, "Remove", "Remove "+j.Name+"?"))
+	return h.Div(run, g.Text(" "), toggle, g.Text(" "), layout.DeleteButton(at, "Remove", "Remove "+j.Name+"?"))
 }
 
 // jobDetails says what a job does and how, unless it is built in.
@@ -244,7 +245,7 @@ func (p pages) runItems(runs []scheduler.Run) g.Group {
 		if r.Note != "" {
 			text += " – " + r.Note
 		}
-		return h.Li(g.Text(text), g.If(r.Result != "", h.P(h.Class("text"), g.Text(excerpt(r.Result)))))
+		return h.Li(g.Text(text), g.If(r.Result != "", h.P(h.Class("text"), g.Text(layout.Excerpt(r.Result)))))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+	"parley/web/layout"
 )
 
 // members are the people who were invited, and the API keys.
@@ -33,8 +34,8 @@ const nameHelp = "lower-case letters, digits, dots and dashes"
 func (p pages) members(m members) g.Group {
 	columns := []string{"Key", "Person", "Sessions", "Created", "Action"}
 	return g.Group{
-		heading("invited", "People"),
-		table("invited", []string{"Name", "Invited", "Action"}, "", p.personRows(m.People)),
+		layout.Heading("invited", "People"),
+		layout.Table("invited", []string{"Name", "Invited", "Action"}, "", p.personRows(m.People)),
 		h.Form(h.Data("post", "/api/people"),
 			h.Label(h.For("name"), g.Text("Invite somebody")),
 			nameInput("name", h.Required(), h.Aria("describedby", "nameHelp")),
@@ -42,8 +43,8 @@ func (p pages) members(m members) g.Group {
 			g.Text(" "),
 			h.Small(h.ID("nameHelp"), g.Text(nameHelp)),
 		),
-		heading("keys", "API keys"),
-		table("keys", columns, "There are none.", g.Map(m.Keys, p.keyRow)),
+		layout.Heading("keys", "API keys"),
+		layout.Table("keys", columns, "There are none.", g.Map(m.Keys, p.keyRow)),
 		h.Form(h.Data("post", "/api/keys"),
 			h.Label(h.For("person"), g.Text("Create a key for")),
 			h.Select(h.ID("person"), h.Name("person"),
@@ -71,16 +72,16 @@ func nameInput(id string, attributes ...g.Node) g.Node {
 }
 
 func (p pages) personRows(all []invited) g.Group {
-	rows := g.Group{h.Tr(rowHead(g.Text(ownerName)), cell("you"), h.Td(linkButton(ownerName)))}
+	rows := g.Group{h.Tr(layout.RowHead(g.Text(ownerName)), layout.Cell("you"), h.Td(linkButton(ownerName)))}
 	for _, who := range all {
-		remove := urlPath("api", "people", who.Name)
+		remove := layout.Path("api", "people", who.Name)
 		rows = append(rows, h.Tr(
-			rowHead(g.Text(who.Name)),
-			cell(p.formatTime(who.Invited)),
+			layout.RowHead(g.Text(who.Name)),
+			layout.Cell(p.formatTime(who.Invited)),
 			h.Td(
 				linkButton(who.Name),
 				g.Text(" "),
-				deleteButton(remove, "Remove", "Remove "+who.Name+"? Their API keys are revoked, too."),
+				layout.DeleteButton(remove, "Remove", "Remove "+who.Name+"? Their API keys are revoked, too."),
 			),
 		))
 	}
@@ -95,10 +96,10 @@ func linkButton(name string) g.Node {
 
 func (p pages) keyRow(k pass) g.Node {
 	return h.Tr(
-		rowHead(g.Text("…"+k.Last)),
-		cell(k.Person),
-		cell(k.Prefix),
-		cell(p.formatTime(k.Made)),
-		h.Td(deleteButton(urlPath("api", "keys", k.ID), "Revoke", "Revoke this key?")),
+		layout.RowHead(g.Text("…"+k.Last)),
+		layout.Cell(k.Person),
+		layout.Cell(k.Prefix),
+		layout.Cell(p.formatTime(k.Made)),
+		h.Td(layout.DeleteButton(layout.Path("api", "keys", k.ID), "Revoke", "Revoke this key?")),
 	)
 }

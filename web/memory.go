@@ -15,6 +15,7 @@ import (
 	"parley/chat"
 	"parley/memory"
 	"parley/store"
+	"parley/web/layout"
 )
 
 // personMemory lists the changes of a person's long-term memory.
@@ -42,7 +43,7 @@ func (c changed) lines() (all g.Group) {
 		kinds["+++ "+name+"\n"] = "at"
 	}
 	for line := range strings.Lines(c.Diff) {
-		all = append(all, coloured(cmp.Or(kinds[line], kinds[line[:1]], "same"), line))
+		all = append(all, layout.Coloured(cmp.Or(kinds[line], kinds[line[:1]], "same"), line))
 	}
 	return all
 }
@@ -70,10 +71,13 @@ func (p pages) memory(m memories) g.Group {
 				last = p.formatTime(c.Time) + ", " + c.By
 			}
 		}
-		return h.Tr(rowHead(h.A(h.Href(changesPath(someone.Who)), g.Text(string(someone.Who)))), cell(last))
+		return h.Tr(
+			layout.RowHead(h.A(h.Href(changesPath(someone.Who)), g.Text(string(someone.Who)))),
+			layout.Cell(last),
+		)
 	})
 	return g.Group{
-		labelledTable("People with a memory", []string{"Person", "Last change"}, "There are none.", rows),
+		layout.LabelledTable("People with a memory", []string{"Person", "Last change"}, "There are none.", rows),
 		h.P(
 			h.Button(h.Data("post", "/api/cron/dream/run"), h.Data("then", "/owner/cron"), g.Text("Dream now")),
 			g.Text(" consolidates all memory. The result is shown under Scheduled jobs."),
@@ -126,7 +130,7 @@ func (p pages) changes(m personMemory) g.Group {
 			g.Text(", the latest first. "),
 			h.A(h.Href("/owner/memory"), g.Text("All people")),
 		),
-		labelledTable("Changes, the latest first", columns, "There are none.", rows),
+		layout.LabelledTable("Changes, the latest first", columns, "There are none.", rows),
 	}
 }
 
@@ -136,18 +140,18 @@ var untrustedNote = g.Group{g.Text(" "), h.Small(g.Text("(contains untrusted con
 func (p pages) changeRow(c memory.Change) g.Node {
 	if c.By == "" {
 		return h.Tr(
-			rowHead(g.Text(c.ID)),
+			layout.RowHead(g.Text(c.ID)),
 			h.Td(h.ColSpan("4"), h.Class("bad"), g.Text("damaged on disk")),
 		)
 	}
-	at := urlPath("owner", "memory", "changes", c.ID) + "?" + aboutPerson(c.Who)
+	at := layout.Path("owner", "memory", "changes", c.ID) + "?" + aboutPerson(c.Who)
 	files := strings.Join(slices.Sorted(maps.Keys(c.Files)), " ")
 	return h.Tr(
-		rowHead(h.A(h.Href(at), g.Text(c.ID))),
+		layout.RowHead(h.A(h.Href(at), g.Text(c.ID))),
 		h.Td(h.Class("times"), g.Text(p.formatTime(c.Time))),
-		cell(c.By),
-		cell(files),
-		textCell(c.Why, g.If(c.Tainted, untrustedNote)),
+		layout.Cell(c.By),
+		layout.Cell(files),
+		layout.TextCell(c.Why, g.If(c.Tainted, untrustedNote)),
 	)
 }
 
@@ -176,12 +180,12 @@ func (p pages) changed(c changed) g.Group {
 	if c.Diff == "" {
 		return append(page, h.P(g.Text("It changed no file.")))
 	}
-	restore := urlPath("api", "memory", "changes", c.ID, "restore") + "?" + aboutPerson(c.Who)
+	restore := layout.Path("api", "memory", "changes", c.ID, "restore") + "?" + aboutPerson(c.Who)
 	return append(page,
 		h.Pre(h.Class("diff"), h.TabIndex("0"), h.Aria("label", "What it changed"), c.lines()),
 		h.P(h.Button(
 			h.Data("post", restore),
-			confirmation("Undo change "+c.ID+"? What came after it stays."),
+			layout.Confirmation("Undo change "+c.ID+"? What came after it stays."),
 			h.Data("then", changesPath(c.Who)),
 			g.Text("Undo"),
 		)),

@@ -13,6 +13,7 @@ import (
 
 	"parley/channels/admission"
 	"parley/chat"
+	"parley/web/layout"
 )
 
 // An Overview is the gateway's state and what needs the owner's attention.
@@ -101,14 +102,14 @@ func (p pages) deadReplies(letters []DeadLetter) g.Node {
 	}
 	rows := g.Map(letters, func(l DeadLetter) g.Node {
 		return p.deadLetterRow(l,
-			postButton(urlPath("api", "parked", l.Key, "resend"), "Send again", ""),
+			layout.PostButton(layout.Path("api", "parked", l.Key, "resend"), "Send again", ""),
 			g.Text(" "),
-			postButton(urlPath("api", "parked", l.Key, "drop"), "Drop", "Drop this reply?"),
+			layout.PostButton(layout.Path("api", "parked", l.Key, "drop"), "Drop", "Drop this reply?"),
 		)
 	})
 	return g.Group{
-		heading("parked", "Replies that could not be sent"),
-		table("parked", []string{"To", "Reply", "Why", "Time", "Action"}, "", rows),
+		layout.Heading("parked", "Replies that could not be sent"),
+		layout.Table("parked", []string{"To", "Reply", "Why", "Time", "Action"}, "", rows),
 	}
 }
 
@@ -118,42 +119,48 @@ func (p pages) deadMessages(letters []DeadLetter) g.Node {
 	}
 	rows := g.Map(letters, func(l DeadLetter) g.Node {
 		return p.deadLetterRow(l,
-			postButton(urlPath("api", "aside", l.Key, "again"), "Answer", ""),
+			layout.PostButton(layout.Path("api", "aside", l.Key, "again"), "Answer", ""),
 			g.Text(" "),
-			postButton(urlPath("api", "aside", l.Key, "drop"), "Drop", "Drop this message?"),
+			layout.PostButton(layout.Path("api", "aside", l.Key, "drop"), "Drop", "Drop this message?"),
 		)
 	})
 	return g.Group{
-		heading("aside", "Messages that could not be answered"),
+		layout.Heading("aside", "Messages that could not be answered"),
 		h.P(g.Text("Answering them crashed Parley, so they are not retried.")),
-		table("aside", []string{"From", "Message", "Why", "Time", "Action"}, "", rows),
+		layout.Table("aside", []string{"From", "Message", "Why", "Time", "Action"}, "", rows),
 	}
 }
 
 func (p pages) deadLetterRow(l DeadLetter, actions ...g.Node) g.Node {
 	return h.Tr(
-		rowHead(g.Text(string(l.Session))),
-		textCell(excerpt(l.Text)),
-		cell(l.Why),
-		cell(p.formatTime(l.Time)),
+		layout.RowHead(g.Text(string(l.Session))),
+		layout.TextCell(layout.Excerpt(l.Text)),
+		layout.Cell(l.Why),
+		layout.Cell(p.formatTime(l.Time)),
 		h.Td(actions...),
 	)
 }
 
 func channelTable(all []Channel) g.Node {
 	rows := g.Map(all, func(c Channel) g.Node {
-		state := coloured("good", "works")
+		state := layout.Coloured("good", "works")
 		if c.Trouble != "" {
-			state = coloured("bad", c.Trouble)
+			state = layout.Coloured("bad", c.Trouble)
 		}
 		oldest := ""
 		if c.Pending > 0 {
 			oldest = c.Oldest.Round(time.Second).String()
 		}
-		return h.Tr(rowHead(g.Text(c.Name)), h.Td(state), cell(c.Pending), cell(oldest), cell(c.Dropped))
+		return h.Tr(
+			layout.RowHead(g.Text(c.Name)),
+			h.Td(state),
+			layout.Cell(c.Pending),
+			layout.Cell(oldest),
+			layout.Cell(c.Dropped),
+		)
 	})
 	columns := []string{"Channel", "State", "Pending replies", "Oldest", "Unknown senders turned away"}
-	return g.Group{heading("channels", "Channels"), table("channels", columns, "There are none.", rows)}
+	return g.Group{layout.Heading("channels", "Channels"), layout.Table("channels", columns, "There are none.", rows)}
 }
 
 func (p pages) pairingTable(all []admission.Pairing) g.Node {
@@ -161,15 +168,15 @@ func (p pages) pairingTable(all []admission.Pairing) g.Node {
 		return nil
 	}
 	rows := g.Map(all, func(asks admission.Pairing) g.Node {
-		approve := urlPath("api", "pairings", asks.Code, "approve")
+		approve := layout.Path("api", "pairings", asks.Code, "approve")
 		return h.Tr(
-			rowHead(g.Text(asks.Name)),
-			cell(asks.At.Channel),
-			cell(asks.Sender),
-			cell(p.formatTime(asks.Time)),
-			h.Td(postButton(approve, "Approve", "Allow "+asks.Name+" to talk to your agent?")),
+			layout.RowHead(g.Text(asks.Name)),
+			layout.Cell(asks.At.Channel),
+			layout.Cell(asks.Sender),
+			layout.Cell(p.formatTime(asks.Time)),
+			h.Td(layout.PostButton(approve, "Approve", "Allow "+asks.Name+" to talk to your agent?")),
 		)
 	})
 	columns := []string{"Name (unverified)", "Channel", "ID", "Since", "Action"}
-	return g.Group{heading("pairings", "Pairing requests"), table("pairings", columns, "", rows)}
+	return g.Group{layout.Heading("pairings", "Pairing requests"), layout.Table("pairings", columns, "", rows)}
 }

@@ -12,6 +12,7 @@ import (
 
 	"parley/redact"
 	"parley/response"
+	"parley/web/layout"
 	"parley/web/webtest"
 )
 
@@ -39,7 +40,7 @@ func TestRS5HostilePages(t *testing.T) {
 			all.Words = ""
 			made["all conversations"] = p.conversations(all)
 			for name, content := range made {
-				page := written(t, ownerPage("/owner", text, content))
+				page := written(t, layout.Page("/owner", text, content))
 				if faults := webtest.Active(page); len(faults) > 0 {
 					t.Errorf("%s of %q: %q", name, text, faults)
 				}

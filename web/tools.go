@@ -12,6 +12,7 @@ import (
 	"parley/chat"
 	"parley/response"
 	"parley/tools"
+	"parley/web/layout"
 )
 
 // A Toolbox lists the agent's tools and their calls.
@@ -66,25 +67,25 @@ func (a *admin) listTools(r *http.Request) (toolList, error) {
 
 func (p pages) tools(d toolList) g.Group {
 	offered := g.Map(d.Tools, func(o offer) g.Node {
-		return h.Tr(rowHead(g.Text(o.Function.Name)), textCell(o.Function.Description))
+		return h.Tr(layout.RowHead(g.Text(o.Function.Name)), layout.TextCell(o.Function.Description))
 	})
 	used := g.Map(d.Stats, func(s tools.Stat) g.Node {
 		return h.Tr(
-			rowHead(g.Text(s.Tool)),
-			cell(s.Runs),
-			cell(s.Failures),
-			cell(fmt.Sprintf("%.0f", s.AverageDuration)),
-			cell(s.CacheHits),
-			cell(s.Duplicates),
-			cell(s.Rollbacks),
+			layout.RowHead(g.Text(s.Tool)),
+			layout.Cell(s.Runs),
+			layout.Cell(s.Failures),
+			layout.Cell(fmt.Sprintf("%.0f", s.AverageDuration)),
+			layout.Cell(s.CacheHits),
+			layout.Cell(s.Duplicates),
+			layout.Cell(s.Rollbacks),
 		)
 	})
 	usedColumns := []string{"Tool", "Runs", "Failed", "Average, ms", "From cache", "Repeated", "Rolled back"}
 	return g.Group{
-		heading("offered", "Available tools"),
-		table("offered", []string{"Tool", "Description for the model"}, "There are none.", offered),
-		heading("used", "Statistics"),
-		table("used", usedColumns, "Nothing yet.", used),
+		layout.Heading("offered", "Available tools"),
+		layout.Table("offered", []string{"Tool", "Description for the model"}, "There are none.", offered),
+		layout.Heading("used", "Statistics"),
+		layout.Table("used", usedColumns, "Nothing yet.", used),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"parley/llm"
+	"parley/web/layout"
 )
 
 // usage is what was spent: in total, by person and by model, each with a chart of
@@ -118,7 +119,7 @@ func (p pages) usage(u usage) g.Group {
 			columns = append(columns, "Cost")
 		}
 		rows := g.Map(t.Rows, func(r *row) g.Node { return usageRow(r, t.Money) })
-		page = append(page, heading(id, t.Title), table(id, columns, "Nothing yet.", rows))
+		page = append(page, layout.Heading(id, t.Title), layout.Table(id, columns, "Nothing yet.", rows))
 	}
 	return page
 }
@@ -129,12 +130,12 @@ func usageRow(r *row, money bool) g.Node {
 		cost = "at least " + cost
 	}
 	return h.Tr(
-		rowHead(g.Text(r.Name)),
+		layout.RowHead(g.Text(r.Name)),
 		h.Td(h.Class("bar"), barChart(r.Bars)),
-		cell(r.Turns),
-		cell(r.Usage.In),
-		cell(r.Usage.Out),
-		g.If(money, cell(cost)),
+		layout.Cell(r.Turns),
+		layout.Cell(r.Usage.In),
+		layout.Cell(r.Usage.Out),
+		g.If(money, layout.Cell(cost)),
 	)
 }
 

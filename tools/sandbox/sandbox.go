@@ -7,6 +7,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -85,10 +86,22 @@ var DefaultLimits = Limits{
 	Output:    64 << 20,
 }
 
+// WithDefaults returns l with DefaultLimits for its zero values.
+func (l Limits) WithDefaults() Limits {
+	return Limits{
+		Wall:      cmp.Or(l.Wall, DefaultLimits.Wall),
+		CPU:       cmp.Or(l.CPU, DefaultLimits.CPU),
+		Memory:    cmp.Or(l.Memory, DefaultLimits.Memory),
+		Processes: cmp.Or(l.Processes, DefaultLimits.Processes),
+		FileSize:  cmp.Or(l.FileSize, DefaultLimits.FileSize),
+		Output:    cmp.Or(l.Output, DefaultLimits.Output),
+	}
+}
+
 // An Outcome says how a program ended.
 type Outcome struct {
 	End  End
-	Exit int // its exit code; -1 if it has none, because it was killed
+	Exit int // its exit code, or 128 and the signal that ended it; -1 if End is not Exited
 	Took time.Duration
 
 	Dropped int64    // bytes that it wrote beyond Limits.Output

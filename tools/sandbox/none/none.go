@@ -5,40 +5,47 @@ package none
 import (
 	"cmp"
 	"context"
-	"errors"
-	"os/exec"
-	"syscall"
-	"time"
+	"fmt"
+	"os"
 
 	"parley/tools/sandbox"
 )
 
-// A Runner is a [sandbox.Runner] that confines nothing but time.
-type Runner struct{}
+// A Runner is a [sandbox.Runner] that confines nothing but what Limits says. Its programs have the
+// whole network.
+type Runner struct {
+	// Reaper is the command that calls sandbox.RunReaper and takes the program as further arguments.
+	// Without it, what leaves the program's session and loses its parent may outlive the program
+	// where no cgroup can be made.
+	Reaper []string
+}
 
 // Run implements [sandbox.Runner].
-func (Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
-	limited, stop := context.WithTimeout(ctx, cmp.Or(s.Limits.Wall, sandbox.DefaultLimits.Wall))
-	defer stop()
-	cmd := exec.CommandContext(limited, s.Args[0], s.Args[1:]...)
-	cmd.Dir = s.Dir
-	cmd.Env = s.Environ(nil)
-	cmd.Stdout = s.Stdout
-	cmd.Stderr = s.Stderr
-	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	start := time.Now()
-	if err := cmd.Start(); err != nil {
+func (r Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+	if len(s.Args) == 0 {
+		return sandbox.Outcome{}, sandbox.ErrNoProgram
+	}
+	if len(s.Network.Hosts) > 0 && !s.Network.All {
+		return sandbox.Outcome{}, sandbox.ErrHosts
+	}
+	temp, err := os.MkdirTemp("", "parley-run-")
+	if err != nil {
+		return sandbox.Outcome{}, fmt.Errorf("make a temporary folder: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	program, err := s.LookProgram()
+	if err != nil {
 		return sandbox.Outcome{}, err
 	}
-	_ = cmd.Wait() // the exit code tells
-	o := sandbox.Outcome{End: sandbox.Exited, Exit: cmd.ProcessState.ExitCode(), Took: time.Since(start)}
-	switch {
-	case ctx.Err() != nil:
-		o.End = sandbox.Cancelled
-	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		o.End = sandbox.TimedOut
+	c := sandbox.Command{
+		Args: append([]string{program}, s.Args[1:]...),
+		Dir:  cmp.Or(s.Dir, temp),
+		Env:  s.Environ(map[string]string{"HOME": temp, "TMPDIR": temp}),
 	}
-	return o, nil
+	if len(r.Reaper) > 0 {
+		c.Args = append(r.Reaper[:len(r.Reaper):len(r.Reaper)], c.Args...)
+		c.Kind = sandbox.Reaper
+	}
+	var supervisor sandbox.Supervisor
+	return supervisor.Run(ctx, s, c)
 }

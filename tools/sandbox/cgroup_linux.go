@@ -1,0 +1,340 @@
+package sandbox
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// cgroupPrefix begins the names of cgroups of programs. The number of the process that made it
+// follows, so that what a killed Parley left behind can be told.
+const cgroupPrefix = "parley-"
+
+// cgroupPlaces are the folders in which this process can make cgroups; "" where it cannot. Machines
+// with version 1 have a folder for each of the three, those with version 2 one for all.
+type cgroupPlaces struct {
+	kill   string // of version 2, where all processes of a cgroup can be ended at once
+	pids   string
+	memory string
+}
+
+// A cgroup has all processes of a run. The methods of a nil cgroup do nothing.
+type cgroup struct {
+	kept   []string // its folders, each once
+	kill2  string   // the one with cgroup.kill; "" if there is none
+	pids   string   // the one that limits processes; "" if none does
+	memory string   // the one that limits memory; "" if none does
+}
+
+// newCgroup returns a cgroup with limits; nil if none can be made in which all processes can be
+// found.
+func (v *Supervisor) newCgroup(limits Limits) *cgroup {
+	v.look.Do(func() {
+		v.places = findCgroupPlaces()
+		v.places.sweep()
+	})
+	g, err := v.places.open(limits)
+	if err != nil {
+		_ = g.remove()
+		return nil
+	}
+	return g
+}
+
+// open makes a cgroup. If that fails, there may be a part of it.
+func (c cgroupPlaces) open(limits Limits) (*cgroup, error) {
+	if c.kill == "" && c.pids == "" {
+		return nil, errors.ErrUnsupported
+	}
+	name := cgroupPrefix + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]
+	g := &cgroup{}
+	in := func(place string) (string, error) {
+		if place == "" {
+			return "", nil
+		}
+		folder := filepath.Join(place, name)
+		if slices.Contains(g.kept, folder) {
+			return folder, nil
+		}
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return "", err
+		}
+		g.kept = append(g.kept, folder)
+		return folder, nil
+	}
+	var err error
+	if g.kill2, err = in(c.kill); err != nil {
+		return g, err
+	}
+	if g.pids, err = in(c.pids); err != nil {
+		return g, err
+	}
+	if g.memory, err = in(c.memory); err != nil {
+		return g, err
+	}
+	return g, g.limit(limits)
+}
+
+// limit sets the limits that g can set.
+func (g *cgroup) limit(limits Limits) error {
+	if g.pids != "" {
+		most := strconv.Itoa(limits.Processes + spareThreads)
+		if err := writeFile(filepath.Join(g.pids, "pids.max"), most); err != nil {
+			return err
+		}
+	}
+	if g.memory == "" {
+		return nil
+	}
+	bytes := strconv.FormatInt(limits.Memory, 10)
+	err := writeFile(filepath.Join(g.memory, "memory.max"), bytes)
+	if errors.Is(err, fs.ErrNotExist) { // version 1
+		return writeFile(filepath.Join(g.memory, "memory.limit_in_bytes"), bytes)
+	}
+	_ = writeFile(filepath.Join(g.memory, "memory.swap.max"), "0") // there may be no swap
+	_ = writeFile(filepath.Join(g.memory, "memory.oom.group"), "1")
+	return err
+}
+
+// add moves a process into g.
+func (g *cgroup) add(pid int) error {
+	if g == nil {
+		return nil
+	}
+	for _, folder := range g.kept {
+		if err := writeFile(filepath.Join(folder, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *cgroup) limitsMemory() bool { return g != nil && g.memory != "" }
+
+func (g *cgroup) limitsProcesses() bool { return g != nil && g.pids != "" }
+
+// exceeded reports whether the kernel refused a process or ended one for want of memory.
+func (g *cgroup) exceeded() bool {
+	if g == nil {
+		return false
+	}
+	return g.pids != "" && counter(filepath.Join(g.pids, "pids.events"), "max") > 0 ||
+		g.memory != "" && counter(filepath.Join(g.memory, "memory.events"), "oom_kill") > 0 ||
+		g.memory != "" && counter(filepath.Join(g.memory, "memory.oom_control"), "oom_kill") > 0
+}
+
+// kill ends all processes of g, and waits until they are gone.
+func (g *cgroup) kill() error {
+	if g.kill2 == "" || writeFile(filepath.Join(g.kill2, "cgroup.kill"), "1") != nil {
+		// Without new processes, those that there are can be ended one by one.
+		if err := writeFile(filepath.Join(g.pids, "pids.max"), "0"); err != nil {
+			return err
+		}
+	}
+	pause := 50 * time.Microsecond
+	for deadline := time.Now().Add(endTimeout); ; {
+		alive := g.processes()
+		if len(alive) == 0 {
+			return nil
+		}
+		for _, pid := range alive {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if time.Now().After(deadline) {
+			return errAlive
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 5*time.Millisecond)
+	}
+}
+
+// processes returns the processes of g that are alive.
+func (g *cgroup) processes() []int {
+	var all []int
+	for _, folder := range g.kept {
+		data, _ := os.ReadFile(filepath.Join(folder, "cgroup.procs"))
+		for _, field := range strings.Fields(string(data)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil || slices.Contains(all, pid) {
+				continue
+			}
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// remove removes g, which has no processes any more.
+func (g *cgroup) remove() error {
+	if g == nil {
+		return nil
+	}
+	var all error
+	for _, folder := range g.kept {
+		all = errors.Join(all, removeCgroup(folder))
+	}
+	return all
+}
+
+// removeCgroup removes a folder. The kernel may need a moment after the end of a process.
+func removeCgroup(folder string) error {
+	for deadline := time.Now().Add(endTimeout); ; time.Sleep(time.Millisecond) {
+		err := syscall.Rmdir(folder)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return fmt.Errorf("remove cgroup %s: %w", folder, err)
+		}
+	}
+}
+
+// sweep ends and removes what a Parley that was killed has left behind.
+func (c cgroupPlaces) sweep() {
+	places := []string{c.kill, c.pids, c.memory}
+	for _, place := range slices.Compact(places) {
+		if place == "" {
+			continue
+		}
+		folders, _ := filepath.Glob(filepath.Join(place, cgroupPrefix+"*-*"))
+		for _, folder := range folders {
+			number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(folder), cgroupPrefix), "-")
+			owner, err := strconv.Atoi(number)
+			if err != nil || syscall.Kill(owner, 0) == nil || owner == os.Getpid() {
+				continue
+			}
+			left := cgroup{kept: []string{folder}}
+			for _, pid := range left.processes() {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			_ = syscall.Rmdir(folder) // if it is too early, the next start does it
+		}
+	}
+}
+
+// findCgroupPlaces finds out where this process can make cgroups, by making some.
+func findCgroupPlaces() cgroupPlaces {
+	var c cgroupPlaces
+	mounts := cgroupMounts()
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return c
+	}
+	for line := range strings.Lines(string(own)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, path, _ := strings.Cut(rest, ":")
+		for _, controller := range strings.Split(controllers, ",") {
+			mount, mounted := mounts[controller]
+			if !mounted {
+				continue
+			}
+			folder := filepath.Join(mount.folder, strings.TrimPrefix(path, strings.TrimSuffix(mount.root, "/")))
+			switch controller {
+			case "":
+				c.useUnified(folder, mount.folder)
+			case "pids":
+				c.pids = usable(folder, "pids.max", c.pids)
+			case "memory":
+				c.memory = usable(folder, "memory.limit_in_bytes", c.memory)
+			}
+		}
+	}
+	return c
+}
+
+// useUnified finds out what folder is good for, of version 2. A cgroup that has processes cannot
+// hand on controllers, so that systemd's DelegateSubgroup puts a service into a cgroup below its
+// own: then the one above is used.
+func (c *cgroupPlaces) useUnified(folder, top string) {
+	unit := slices.Contains([]string{".service", ".scope", ".slice"}, filepath.Ext(folder))
+	if above := filepath.Dir(folder); !unit && folder != top && usable(above, "cgroup.kill", "") != "" {
+		folder = above
+	}
+	if c.kill = usable(folder, "cgroup.kill", ""); c.kill == "" {
+		return
+	}
+	for _, controller := range []string{"+pids", "+memory"} {
+		_ = writeFile(filepath.Join(folder, "cgroup.subtree_control"), controller) // usable tells
+	}
+	c.pids = usable(folder, "pids.max", c.pids)
+	c.memory = usable(folder, "memory.max", c.memory)
+}
+
+// usable returns folder if a cgroup can be made there that has such a file; else otherwise.
+func usable(folder, file, otherwise string) string {
+	probe := filepath.Join(folder, cgroupPrefix+"probe-"+rand.Text()[:8])
+	if os.Mkdir(probe, 0o755) != nil {
+		return otherwise
+	}
+	defer func() { _ = syscall.Rmdir(probe) }()
+	f, err := os.OpenFile(filepath.Join(probe, file), os.O_WRONLY, 0)
+	if err != nil {
+		return otherwise
+	}
+	_ = f.Close()
+	return folder
+}
+
+// A cgroupMount is a file system of cgroups: which part of it is mounted, and where.
+type cgroupMount struct{ root, folder string }
+
+// cgroupMounts returns what is mounted, by controller; version 2 is "".
+func cgroupMounts() map[string]cgroupMount {
+	mounts := map[string]cgroupMount{}
+	file, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return mounts
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		before, after, _ := strings.Cut(lines.Text(), " - ")
+		where, what := strings.Fields(before), strings.Fields(after)
+		if len(where) < 5 || len(what) < 3 {
+			continue
+		}
+		mount := cgroupMount{root: where[3], folder: where[4]}
+		switch what[0] {
+		case "cgroup2":
+			mounts[""] = mount
+		case "cgroup":
+			for _, option := range strings.Split(what[2], ",") {
+				mounts[option] = mount
+			}
+		}
+	}
+	return mounts
+}
+
+// counter returns the number that follows name in a file of the kernel.
+func counter(file, name string) int {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			n, _ := strconv.Atoi(strings.TrimSpace(value))
+			return n
+		}
+	}
+	return 0
+}
+
+// writeFile writes to a file of the kernel, which it does not make.
+func writeFile(name, value string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}

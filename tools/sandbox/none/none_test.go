@@ -1,0 +1,75 @@
+package none_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/tools/sandbox"
+	"parley/tools/sandbox/none"
+)
+
+const reaperCommand = "sandbox-reaper"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == reaperCommand {
+		os.Exit(sandbox.RunReaper(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// Programs end as their limits say, with and without a reaper.
+func TestEnds(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]none.Runner{"alone": {}, "reaper": {Reaper: []string{self, reaperCommand}}} {
+		for _, c := range []struct {
+			script string
+			limits sandbox.Limits
+			end    sandbox.End
+			exit   int
+			out    string
+		}{
+			{"cat; exit 3", sandbox.Limits{}, sandbox.Exited, 3, "input"},
+			{"kill -9 $$", sandbox.Limits{}, sandbox.Exited, 137, ""},
+			{"sleep 60 & echo held", sandbox.Limits{}, sandbox.Exited, 0, "held\n"},
+			{"trap '' TERM; sleep 60", sandbox.Limits{Wall: 100 * time.Millisecond}, sandbox.TimedOut, -1, ""},
+			{"while :; do :; done", sandbox.Limits{CPU: time.Second}, sandbox.Exceeded, -1, ""},
+			{"yes | head -c 10000000", sandbox.Limits{Output: 4}, sandbox.Exited, 0, "y\ny\n"},
+		} {
+			var out bytes.Buffer
+			o, err := r.Run(t.Context(), sandbox.Spec{
+				Args: []string{"sh", "-c", c.script}, Stdin: []byte("input"), Stdout: &out, Limits: c.limits,
+			})
+			if err != nil || o.End != c.end || o.Exit != c.exit || out.String() != c.out {
+				t.Errorf("%s, %q ended with %+v, %v and wrote %q", name, c.script, o, err, out.String())
+			}
+		}
+	}
+}
+
+// R-S17: a program gets nothing of Parley's environment.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("PARLEY_SECRET", "canary")
+	var out bytes.Buffer
+	spec := sandbox.Spec{Args: []string{"env"}, Stdout: &out, Env: map[string]string{"OWN": "1"}}
+	if _, err := (none.Runner{}).Run(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "canary") || !strings.Contains(out.String(), "OWN=1\n") {
+		t.Errorf("the environment is %s", out.String())
+	}
+}
+
+func TestNoProgram(t *testing.T) {
+	for _, args := range [][]string{nil, {"no-such-program"}} {
+		if _, err := (none.Runner{}).Run(t.Context(), sandbox.Spec{Args: args}); !errors.Is(err, sandbox.ErrNoProgram) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A tree is a process with all that descends from it, as far as /proc tells. What was seen once is
+// remembered: its parent may end before it.
+type tree struct {
+	root  int
+	below bool           // root itself and its session do not belong to it
+	known map[int]uint64 // the processes that were seen, and when they started
+}
+
+// A stat is what /proc says of one process.
+type stat struct {
+	pid, parent, session int
+	zombie               bool
+	threads              int
+	started              uint64
+}
+
+// find returns the processes of t that are alive.
+func (t *tree) find() []stat {
+	if t.known == nil {
+		t.known = map[int]uint64{}
+	}
+	all := readStats()
+	within := map[int]bool{}
+	for pid, s := range all {
+		started, seen := t.known[pid]
+		own := pid == t.root || s.session == t.root && !t.below
+		within[pid] = own || seen && started == s.started
+	}
+	for grown := true; grown; {
+		grown = false
+		for pid, s := range all {
+			if !within[pid] && within[s.parent] {
+				within[pid] = true
+				grown = true
+			}
+		}
+	}
+	var alive []stat
+	for pid, is := range within {
+		if !is || t.below && pid == t.root {
+			continue
+		}
+		t.known[pid] = all[pid].started
+		if !all[pid].zombie {
+			alive = append(alive, all[pid])
+		}
+	}
+	return alive
+}
+
+// sample returns how many threads the processes of t have, and how many bytes of memory.
+func (t *tree) sample() (threads int, memory int64) {
+	for _, s := range t.find() {
+		threads += s.threads
+		memory += ownMemory(s.pid)
+	}
+	return threads, memory
+}
+
+// kill ends all processes of t. It stops them first: of processes that fork all the time, one
+// could otherwise get away.
+func (t *tree) kill() error {
+	for deadline := time.Now().Add(endTimeout); ; {
+		stopped := 0
+		for round := 0; round < 20; round++ {
+			alive := t.find()
+			for _, s := range alive {
+				_ = syscall.Kill(s.pid, syscall.SIGSTOP)
+			}
+			if len(alive) == stopped {
+				break
+			}
+			stopped = len(alive)
+		}
+		alive := t.find()
+		if len(alive) == 0 {
+			return nil
+		}
+		for _, s := range alive {
+			_ = syscall.Kill(s.pid, syscall.SIGKILL)
+		}
+		if time.Now().After(deadline) {
+			return errAlive
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// readStats returns all processes that /proc shows.
+func readStats() map[int]stat {
+	all := map[int]stat{}
+	folder, err := os.Open("/proc")
+	if err != nil {
+		return all
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(-1)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if s, ok := readStat(pid); ok {
+			all[pid] = s
+		}
+	}
+	return all
+}
+
+// The fields of /proc/PID/stat after the name of the program.
+const (
+	statState   = 0
+	statParent  = 1
+	statSession = 3
+	statThreads = 17
+	statStarted = 19
+)
+
+// readStat returns what /proc says of a process.
+func readStat(pid int) (stat, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, false
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // the name may have spaces
+	if len(fields) <= statStarted {
+		return stat{}, false
+	}
+	number := func(field int) int {
+		n, _ := strconv.Atoi(string(fields[field]))
+		return n
+	}
+	started, _ := strconv.ParseUint(string(fields[statStarted]), 10, 64)
+	state := fields[statState][0]
+	return stat{
+		pid: pid, parent: number(statParent), session: number(statSession),
+		zombie: state == 'Z' || state == 'X', threads: number(statThreads), started: started,
+	}, true
+}
+
+// ownMemory returns the bytes of memory that a process has, without what it has of files.
+func ownMemory(pid int) int64 {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	var sum int64
+	for line := range bytes.Lines(data) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if string(name) == "RssAnon" || string(name) == "RssShmem" {
+			kilobytes, _ := strconv.ParseInt(string(bytes.Fields(value)[0]), 10, 64)
+			sum += kilobytes << 10
+		}
+	}
+	return sum
+}
+
+// countThreads returns how many threads the processes of a user have.
+func countThreads(uid int) int {
+	total := 0
+	for pid, s := range readStats() {
+		var info unix.Stat_t
+		if unix.Stat("/proc/"+strconv.Itoa(pid), &info) != nil || int(info.Uid) != uid {
+			continue
+		}
+		total += s.threads
+	}
+	return total
+}
