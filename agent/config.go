@@ -33,12 +33,14 @@ type Config struct {
 	Memory    Memory
 	Archive   summary.Archive // nil: what does not fit into requests any more is only left out of them
 	Workspace *workspace.Workspace
-	Log       *slog.Logger
-	Texts     *texts.Agent   // what people are told; nil: in English
-	Zone      *time.Location // in which the model is told the time; nil: UTC
-	Turns     int            // turns under way at once; 0: 1024
-	Grace     time.Duration  // how long turns may go on after Run's context ended (P16)
-	Commands  []Command      // besides those that every Pool has
+	// Sees returns the part of Workspace that turns for that person see. nil: all of it.
+	Sees     func(who chat.Person) *workspace.Workspace
+	Log      *slog.Logger
+	Texts    *texts.Agent   // what people are told; nil: in English
+	Zone     *time.Location // in which the model is told the time; nil: UTC
+	Turns    int            // turns under way at once; 0: 1024
+	Grace    time.Duration  // how long turns may go on after Run's context ended (P16)
+	Commands []Command      // besides those that every Pool has
 
 	// Brief says that the process ends once its messages are answered: none of them
 	// waits for a model that is out of reach.
@@ -94,6 +96,14 @@ type Config struct {
 
 	// HasJob reports whether the scheduled job of that ID still exists. nil: all do.
 	HasJob func(ctx context.Context, id string) bool
+}
+
+// workspaceOf returns the files that turns for who see.
+func (c Config) workspaceOf(who chat.Person) *workspace.Workspace {
+	if c.Sees == nil {
+		return c.Workspace
+	}
+	return c.Sees(who)
 }
 
 // withDefaults returns c with its zero values replaced.

@@ -66,6 +66,7 @@ func (r toolRunner) currentScope() tools.Scope {
 	o := r.turn.openTurn()
 	history := r.turn.session.History
 	scope.From = o.From()
+	scope.Workspace = r.turn.pool.config.workspaceOf(scope.Whose())
 	scope.Tainted = o.Untrusted()
 	scope.Sources = o.Sources()
 	if guests := history.Guests(); len(guests) > 0 {

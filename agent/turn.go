@@ -130,15 +130,14 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	}
 	t.name, t.model = t.settings.model(name)
 	t.scope = tools.Scope{
-		Session:   t.session.ID,
-		At:        m.At,
-		From:      m.From,
-		Group:     m.Group,
-		Message:   m.ID,
-		Origin:    m.Origin,
-		Workspace: t.pool.config.Workspace,
-		Model:     t.name,
-		Turn:      m.Key(),
+		Session: t.session.ID,
+		At:      m.At,
+		From:    m.From,
+		Group:   m.Group,
+		Message: m.ID,
+		Origin:  m.Origin,
+		Model:   t.name,
+		Turn:    m.Key(),
 	}
 	if t.openTurn() != nil {
 		if err := t.limitRights(ctx, m); err != nil {
@@ -146,6 +145,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		}
 		t.scope.From = t.openTurn().From()
 	}
+	t.scope.Workspace = t.pool.config.workspaceOf(t.scope.Whose())
 	if m.Options != nil && m.Options.Job != "" { // also while a subagent works for it or reports (D-097)
 		t.scope.Origin = chat.FromSchedule
 	}

@@ -40,6 +40,19 @@ func (p Person) Folder() string {
 	return path.Join(peopleDir, Slug(string(p)))
 }
 
+// PeopleDir is the folder of the workspace with the files of people who are not
+// owners.
+const PeopleDir = "people"
+
+// Home returns the folder of the workspace with p's own files, in which the agent
+// works for p; the owner's, "", is the workspace itself.
+func (p Person) Home() string {
+	if p == TheOwner {
+		return ""
+	}
+	return path.Join(PeopleDir, Slug(string(p)))
+}
+
 // Inbox is the folder of the workspace with the files that people sent.
 const Inbox = "inbox"
 
@@ -65,14 +78,16 @@ func (p Person) Hides(name string) bool {
 		return within(peopleDir)
 	}
 	known := within("memory") || name == "memory.md" || name == "user.md"
-	return known && !within(p.Folder()) || within(Inbox) && !within(p.InboxFolder())
+	return known && !within(p.Folder()) ||
+		within(Inbox) && !within(p.InboxFolder()) ||
+		within(PeopleDir) && !within(p.Home())
 }
 
 // LeadsTo reports whether the folder of the workspace called name contains folders
 // that p may see, although it is hidden itself.
 func (p Person) LeadsTo(name string) bool {
 	within := func(dir string) bool { return strings.HasPrefix(dir, name+"/") }
-	return within(p.Folder()) || within(p.InboxFolder())
+	return within(p.Folder()) || within(p.InboxFolder()) || within(p.Home())
 }
 
 // Slug returns a file name for an ID: its readable part, and a digest that makes

@@ -29,7 +29,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -43,6 +46,7 @@ type Config struct {
 	Agent     Agent               `json:"agent"`
 	Channels  map[string]*Channel `json:"channels" default:"{\"console\": {}, \"web\": {}}"` // by their whole names
 	Tools     Tools               `json:"tools" live:"yes"`
+	Shared    []*Shared           `json:"shared" live:"yes"`
 	Limits    map[string]*Limit   `json:"limits" live:"yes"` // per day, by whose they are
 	Cron      Cron                `json:"cron"`
 	Heartbeat Heartbeat           `json:"heartbeat"`
@@ -249,6 +253,38 @@ type Weather struct {
 func (w *Weather) Check(report func(key, problem string)) {
 	if w.Provider == "" && w.BaseURL != "" {
 		report("provider", "is missing; allowed: openmeteo")
+	}
+}
+
+// Shared is a folder of the workspace that people see who are not owners, and groups.
+type Shared struct {
+	Folder string   `json:"folder"`
+	Read   []string `json:"read"`  // persons and groups as "telegram:123456", or "everyone"
+	Write  []string `json:"write"` // they may change it, too
+}
+
+// Check implements [Checker].
+func (s *Shared) Check(report func(key, problem string)) {
+	first, _, _ := strings.Cut(s.Folder, "/")
+	switch {
+	case s.Folder == "":
+		report("folder", "is missing; allowed: the name of a folder of the workspace")
+	case !filepath.IsLocal(s.Folder) || filepath.Clean(s.Folder) != s.Folder || s.Folder == ".":
+		report("folder", `is no folder of the workspace; allowed: such as "recipes" or "projects/garden"`)
+	case strings.HasPrefix(first, ".") || slices.Contains(strings.Fields("people inbox memory skills agents"), first):
+		report("folder", "is one of Parley's own folders, which are not shared")
+	}
+	for _, list := range []struct {
+		key  string
+		whom []string
+	}{{"read", s.Read}, {"write", s.Write}} {
+		for _, who := range list.whom {
+			if who != "everyone" && !strings.Contains(who, ":") {
+				const text = `names %+q; allowed: "everyone", or a channel's name and the numeric id ` +
+					`of a person or a group, such as "telegram:123456"`
+				report(list.key, fmt.Sprintf(text, who))
+			}
+		}
 	}
 }
 

@@ -106,7 +106,9 @@ const untrustedTail = "-strange.txt"
 func Untrusted(s Scope, p workspace.Path) bool {
 	name := strings.ToLower(p.String())
 	base := path.Base(name)
-	if within(chat.Inbox, name) && name != chat.Inbox ||
+	home := s.Whose().Home()
+	if within(chat.PeopleDir, name) && name != chat.PeopleDir && (home == "" || !within(strings.ToLower(home), name)) ||
+		within(chat.Inbox, name) && name != chat.Inbox ||
 		within(resultsDir, name) && strings.HasSuffix(base, untrustedTail) ||
 		within("memory", name) && (base == "history.jsonl" || base == "heard.md") {
 		return true

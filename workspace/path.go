@@ -50,7 +50,11 @@ func (w *Workspace) Resolve(text string) (Path, error) {
 	if err != nil {
 		return Path{}, err
 	}
-	return w.at.real(text, name)
+	p, err := w.at.real(text, name)
+	if err == nil && !w.at.view.sees(p.name) {
+		return Path{}, &OutsideError{Path: text, Dir: w.Dir()}
+	}
+	return p, err
 }
 
 // ErrNotCanonical is returned by Named.
@@ -74,6 +78,7 @@ func (w *Workspace) Named(name string) (Path, error) {
 type location struct {
 	dir     string // absolute, as it was given
 	realDir string // dir without symbolic links
+	view    View
 }
 
 // follow returns the Path of the file called name or, if that is a symbolic link,
@@ -96,25 +101,31 @@ func (l location) real(text, name string) (Path, error) {
 	return Path{name}, err
 }
 
-// local returns path relative to the workspace, without looking at the disk.
+// local returns path relative to the whole workspace, without looking at the disk.
 func (l location) local(path string) (string, error) {
+	home := filepath.Join(l.dir, l.view.home)
+	abs := path
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
-		return l.inside(path, l.dir, filepath.Join(l.dir, rest))
+		abs = filepath.Join(home, rest)
+	} else if !filepath.IsAbs(path) {
+		abs = filepath.Join(home, path)
 	}
-	if !filepath.IsAbs(path) {
-		return l.inside(path, l.dir, filepath.Join(l.dir, path))
+	for _, dir := range []string{l.dir, l.realDir} {
+		if name, err := l.inside(path, filepath.Join(dir, l.view.home), abs); err == nil {
+			return l.view.whole(name), nil
+		}
+		if name, err := l.inside(path, dir, abs); err == nil && filepath.IsAbs(path) {
+			return name, nil
+		}
 	}
-	if name, err := l.inside(path, l.dir, path); err == nil {
-		return name, nil
-	}
-	return l.inside(path, l.realDir, path)
+	return "", &OutsideError{Path: path, Dir: home}
 }
 
 // inside returns abs relative to dir. path is what the caller called it.
 func (l location) inside(path, dir, abs string) (string, error) {
 	name, err := filepath.Rel(dir, abs)
 	if err != nil || !filepath.IsLocal(name) {
-		return "", &OutsideError{Path: path, Dir: l.dir}
+		return "", &OutsideError{Path: path, Dir: filepath.Join(l.dir, l.view.home)}
 	}
 	return name, nil
 }

@@ -76,7 +76,7 @@ func (c *charges) set(name, person string) error {
 
 // ChargedTo returns the person whose limit a file counts towards, or "".
 func (w *Workspace) ChargedTo(p Path) (string, error) {
-	c := &w.charges
+	c := w.charges
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.read()

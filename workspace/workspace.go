@@ -18,14 +18,15 @@ import (
 	"syscall"
 )
 
-// A Workspace is one open folder. It is safe for concurrent use.
+// A Workspace is one open folder, or the part of it that some people see: For. It
+// is safe for concurrent use.
 type Workspace struct {
 	root      *os.Root
 	at        location
 	disk      disk
 	protected protection
-	origins   sync.Mutex // held while the record of an origin changes
-	charges   charges
+	origins   *sync.Mutex // held while the record of an origin changes
+	charges   *charges
 }
 
 // Open opens the folder dir. If it does not exist, Open creates it, readable only
@@ -59,9 +60,9 @@ func open(dir string) (*Workspace, error) {
 		at:        location{dir: dir, realDir: real},
 		disk:      disk{root: root},
 		protected: protection{workspace: real},
+		origins:   &sync.Mutex{},
 	}
-	w.charges.files = w.Names()
-	w.charges.root = root
+	w.charges = &charges{files: w.Names(), root: root}
 	return w, nil
 }
 
@@ -110,8 +111,8 @@ func (w *Workspace) Claim() (*os.File, error) {
 // Close closes the folder.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// Dir returns the folder's absolute path.
-func (w *Workspace) Dir() string { return w.at.dir }
+// Dir returns the absolute path of the folder that relative paths begin in.
+func (w *Workspace) Dir() string { return filepath.Join(w.at.dir, w.at.view.home) }
 
 // Protect names files and folders outside that must not be reached from the
 // workspace, not even by a hard link: the data folder, the config. Everything

@@ -106,7 +106,8 @@ func TestInlineBotsAreUntrusted(t *testing.T) {
 // gives no orders.
 func TestNamesOfFoldersAreUntrusted(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{`list_dir {}`, `glob {"pattern":"*","entry_type":"both"}`, `file_list {}`} {
+	theirs := `{"path":"` + homeOf(guest) + `"}`
+	for _, tool := range []string{`list_dir ` + theirs, `glob {"pattern":"*","entry_type":"both"}`, `file_list ` + theirs} {
 		t.Run(strings.Fields(tool)[0], func(t *testing.T) {
 			t.Parallel()
 			w := newTestGateway(t, gullible)

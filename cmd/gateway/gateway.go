@@ -266,6 +266,7 @@ func (g *gateway) openPool() {
 		Memory:     prompt,
 		Remembered: prompt.Remembered,
 		Workspace:  g.files,
+		Sees:       toolboxOf(g).workspaceOf,
 		Archive:    g.knowledge,
 		Ended:      jobHostOf(g).noteEnd,
 		RunUsage: func(ctx context.Context, run string, tokens int, cost float64) error {

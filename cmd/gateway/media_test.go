@@ -129,6 +129,7 @@ func TestFilesGoOut(t *testing.T) {
 		return echo(ctx, r)
 	})
 	dc := w.discord(discordtest.Config{})
+	w.owners = append(w.owners, "web", fmt.Sprint("discord:", person)) // whose files are the same everywhere
 	w.start()
 	w.online()
 	v, dm := w.visit(), dc.DM(fmt.Sprint(person))

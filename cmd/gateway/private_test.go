@@ -142,7 +142,7 @@ func TestPlantedFiles(t *testing.T) {
 	t.Parallel()
 	w := newTestGateway(t, obedient)
 	w.start()
-	w.file("mirror.git/HEAD", "ref: refs/heads/main\n")
+	w.file(homeOf(guest)+"/mirror.git/HEAD", "ref: refs/heads/main\n")
 	for _, name := range []string{
 		".git/HEAD", ".git/config", ".GIT/hooks/post-checkout", "sub/.git", ".envrc", ".vscode/tasks.json", "a/.b/c", "HEAD", "x/head",
 		"mirror.git/config", "mirror.git/hooks/post-update", "\u200c.git/config", "GIT~1/config", "sub/.new/../.bashrc",

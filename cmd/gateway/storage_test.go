@@ -193,7 +193,7 @@ func (w *testGateway) checkFiles(page map[string][]documented) {
 			return err
 		case !inWorkspace:
 			lookUp(w.t, page["Files of the data folder"], "file", name)
-		case name != "notes.txt" && name != "long.txt" && name != "theirs.txt": // which are the agent's
+		case name != "notes.txt" && name != "long.txt": // which are the agent's
 			text, err := os.ReadFile(path)
 			if !strings.HasPrefix(name, ".parley/undo/") || !strings.HasSuffix(name, ".json") || err != nil {
 				text = nil

@@ -16,6 +16,7 @@ import (
 	"parley/tools/files"
 	"parley/tools/oversight"
 	"parley/tools/policy"
+	"parley/workspace"
 )
 
 // A toolbox makes the tools of a turn, and is what tools need of the gateway.
@@ -139,4 +140,20 @@ func (t toolbox) checkJob(ctx context.Context, j scheduler.Job) (string, error) 
 	}
 	c, err := kit.Check(tools.Call{ToolCall: llm.ToolCall{Name: j.Tool, Args: j.Args}, Scope: s})
 	return c.Name, err
+}
+
+// workspaceOf returns the part of the workspace that the turns of who see.
+func (t toolbox) workspaceOf(who chat.Person) *workspace.Workspace {
+	var shared []files.Shared
+	for _, s := range t.app.now.Load().Shared {
+		shared = append(shared, files.Shared{Folder: s.Folder, Read: persons(s.Read), Write: persons(s.Write)})
+	}
+	return files.WorkspaceOf(t.app.files, who, shared)
+}
+
+func persons(names []string) (list []chat.Person) {
+	for _, name := range names {
+		list = append(list, chat.Person(name))
+	}
+	return list
 }

@@ -205,7 +205,7 @@ func (h *chaos) checkRuns(ids []string) {
 		if j.N > before[id].N+1 {
 			h.t.Errorf("job %s: %d runs after one step", id, j.N-before[id].N)
 		}
-		text, err := os.ReadFile(filepath.Join(h.dir, "workspace", "runs", fmt.Sprint(i, ".txt")))
+		text, err := os.ReadFile(filepath.Join(h.dir, "workspace", []string{"", homeOf(guest)}[i], "runs", fmt.Sprint(i, ".txt")))
 		if ran := strings.Count(string(text), "ran\n"); err != nil || ran > int(j.N) {
 			h.t.Errorf("job %s: %d runs, which were done %d times: %v", id, j.N, ran, err)
 		}

@@ -20,6 +20,7 @@ import (
 
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
+	"parley/chat"
 	"parley/llm"
 	"parley/llm/llmtest"
 )
@@ -362,7 +363,8 @@ func TestTourApprovalOnDiscord(t *testing.T) {
 	dc := w.discord(discordtest.Config{})
 	w.start()
 	w.online()
-	path, room := w.file("one.txt", "1"), dc.Channel("900")
+	room := dc.Channel("900")
+	path := w.file(chat.Person("discord:"+room).Home()+"/one.txt", "1")
 	dc.Say(room, fmt.Sprint(person), "Ada", "<@"+dc.Bot().ID+"> do this:\ncall file_delete {\"path\": \"one.txt\"}")
 	var q discordtest.Message
 	w.shown(room, "the buttons", func(m discordtest.Message) bool {
@@ -483,7 +485,7 @@ func TestTourUndo(t *testing.T) {
 	w.start()
 	s := w.telegramSpot()
 	a, b := w.file("a.txt", "one\r\n\xef\xbb\xbfend"), w.file("b.txt", "bye\n")
-	c, other := filepath.Join(w.dir, "workspace/new/c.txt"), filepath.Join(w.dir, "workspace/other.txt")
+	c, other := filepath.Join(w.dir, "workspace/new/c.txt"), filepath.Join(w.dir, "workspace", homeOf(asker), "other.txt")
 	is := func(path, want string) {
 		t.Helper()
 		if got, err := os.ReadFile(path); string(got) != want || (err != nil) != (want == "") {

@@ -78,7 +78,7 @@ func newCompatTool[In any](
 			}
 			at, err := open(c, text)
 			if err == nil {
-				text = at.String()
+				text = c.Workspace.View().Shown(at)
 				r, err = do(ctx, c, at, in)
 			}
 			if out := (*workspace.OutsideError)(nil); errors.As(err, &out) {
@@ -89,7 +89,7 @@ func newCompatTool[In any](
 					errorText{errNotDir, "", "Path is not a directory: %s"})
 			}
 			f, _ := r.Data.(fields)
-			f["path"] = at.String()
+			f["path"] = c.Workspace.View().Shown(at)
 			r.Data = map[string]any(f)
 			return r, nil
 		},
@@ -195,9 +195,9 @@ func fileList(ctx context.Context, c tools.Call, dir workspace.Path, in fileList
 		switch info, err := d.Info(); {
 		case err != nil: // it was removed in the meantime
 		case d.IsDir():
-			dirs = append(dirs, fields{"name": d.Name(), "path": at.String()})
+			dirs = append(dirs, fields{"name": d.Name(), "path": c.Workspace.View().Shown(at)})
 		default:
-			files = append(files, fields{"name": d.Name(), "size": info.Size(), "path": at.String()})
+			files = append(files, fields{"name": d.Name(), "size": info.Size(), "path": c.Workspace.View().Shown(at)})
 		}
 	})
 	r.Data = fields{

@@ -39,23 +39,26 @@ func deny(format string, args ...any) error { return denial{fail(format, args...
 
 // refuse returns a denial if c must not change the file, even with approval.
 func (e editor) refuse(c tools.Call, at workspace.Path) error {
+	name := c.Workspace.View().Shown(at)
 	if tools.Own(at) {
 		return deny("%s is kept by Parley itself and cannot be changed. /undo takes back changes of files; "+
-			"other results need no change.", at)
+			"other results need no change.", name)
 	}
 	if e.rules.Kept != nil {
 		if instead := e.rules.Kept(at.String()); instead != "" {
-			return deny("%s is kept by Parley itself and cannot be changed by a file tool: %s", at, instead)
+			return deny("%s is kept by Parley itself and cannot be changed by a file tool: %s", name, instead)
 		}
 	}
 	switch runs := runsByItself(c.Workspace, at); {
+	case !c.Workspace.View().MayChange(at):
+		return deny("%s can be read here, but not changed: copy it, and change the copy.", name)
 	case !runs:
 	case c.From.Role != chat.Owner:
-		return deny("%s is a file that programs execute by themselves: only an owner may have it changed", at)
+		return deny("%s is a file that programs execute by themselves: only an owner may have it changed", name)
 	case c.Tainted:
 		return deny("%s is a file that programs execute by themselves: it cannot be changed in a turn that has read "+
 			"untrusted content. Tell the person what it should say; they can write it themselves, or ask again "+
-			"after /new.", at)
+			"after /new.", name)
 	}
 	return nil
 }

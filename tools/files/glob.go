@@ -51,7 +51,7 @@ func glob(ctx context.Context, c tools.Call, dir workspace.Path, in globArgs) (t
 	})
 	sortNewest(found)
 	shown, note := paged(found, in.HeadLimit, in.Offset)
-	text := strings.Join(names(shown), "\n")
+	text := strings.Join(names(c.Workspace, shown), "\n")
 	if len(found) == 0 {
 		text = fmt.Sprintf("No paths matched pattern '%s' in %s", in.Pattern, pathOf(c))
 		note = ""
@@ -85,10 +85,10 @@ func sortNewest(found []entry) {
 }
 
 // names returns the names of the entries for the model.
-func names(found []entry) []string {
+func names(w *workspace.Workspace, found []entry) []string {
 	all := make([]string, len(found))
 	for i, f := range found {
-		name := f.at.String()
+		name := w.View().Shown(f.at)
 		if f.dir {
 			name += "/"
 		}

@@ -299,7 +299,7 @@ func endOfLine(text []byte, pos int) int {
 // text returns the results for the model, and notes to append.
 func (s *search) text(ctx context.Context) (text string, also []string) {
 	sortNewest(s.found)
-	lines := names(s.found)
+	lines := names(s.call.Workspace, s.found)
 	sep := "\n"
 	total := 0
 	switch s.args.OutputMode {
@@ -350,7 +350,7 @@ func (s *search) content(ctx context.Context) (blocks []string) {
 		s.lines(ctx, text, func(number, start, end int) bool {
 			block := ""
 			if len(blocks) >= s.args.Offset {
-				block = s.around(legible(f.at.String()), text, number, start, end)
+				block = s.around(legible(s.call.Workspace.View().Shown(f.at)), text, number, start, end)
 			}
 			blocks = append(blocks, block)
 			size += len(block)

@@ -47,6 +47,8 @@ func (w walker) walk(
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case at == w.dir && errors.Is(err, fs.ErrNotExist) && c.Workspace.View().IsHome(at):
+			return fs.SkipAll // of somebody who has written nothing yet
 		case at == w.dir && errors.Is(err, fs.ErrNotExist):
 			return fail("%s not found: %s", w.what, pathOf(c))
 		case at == w.dir && err == nil && !d.IsDir():
@@ -124,6 +126,9 @@ func listDir(ctx context.Context, c tools.Call, dir workspace.Path, in listArgs)
 		r.Text = fmt.Sprintf("No entries of %s match '%s'", pathOf(c), in.Pattern)
 	case total == 0:
 		r.Text = fmt.Sprintf("Directory %s is empty", pathOf(c))
+	}
+	if c.Workspace.View().IsHome(dir) && in.Pattern == "" {
+		r.Text += sharedFolders(c.Workspace.View())
 	}
 	return r, err
 }

@@ -24,7 +24,7 @@ type readState struct {
 // A stateKey identifies a file of a workspace, and the session that read it.
 type stateKey struct {
 	session   chat.SessionID
-	workspace *workspace.Workspace
+	workspace string // its folder
 	file      workspace.Path
 }
 
@@ -39,7 +39,7 @@ type readStates struct {
 func (s *readStates) last(c tools.Call, at workspace.Path) (readState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state, ok := s.states[stateKey{c.Session, c.Workspace, at}]
+	state, ok := s.states[stateKey{c.Session, c.Workspace.Dir(), at}]
 	return state, ok
 }
 
@@ -56,7 +56,7 @@ func (s *readStates) note(c tools.Call, at workspace.Path, state readState) {
 		}
 		delete(s.states, key)
 	}
-	s.states[stateKey{c.Session, c.Workspace, at}] = state
+	s.states[stateKey{c.Session, c.Workspace.Dir(), at}] = state
 }
 
 // warning returns a warning for a model that changes a file without having read its

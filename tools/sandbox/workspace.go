@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"parley/chat"
 	"parley/workspace"
@@ -12,51 +13,50 @@ import (
 // their home.
 const WorkDir = "work"
 
-// peopleDir is the folder of a workspace with the folders of people who are not owners.
-const peopleDir = "people"
-
-// WorkspaceFolders returns what programs that run for who see of a workspace, and its folder work,
+// WorkspaceFolders returns what the programs of a turn see of its workspace w, and the folder work,
 // which is made if it is missing. They may change that one and read the rest, which holds standing
 // instructions and memory (R-S12). Hidden are Parley's own files and what is known about other
 // people or was sent by them (R-S14).
-func WorkspaceFolders(w *workspace.Workspace, who chat.Person) (folders []Folder, work string, err error) {
-	dir, err := filepath.EvalSymlinks(w.Dir())
+func WorkspaceFolders(w *workspace.Workspace) (folders []Folder, work string, err error) {
+	if err := makeWorkDir(w); err != nil {
+		return nil, "", fmt.Errorf("make the folder that programs work in: %w", err)
+	}
+	home, err := filepath.EvalSymlinks(w.Dir())
 	if err != nil {
 		return nil, "", fmt.Errorf("find the workspace: %w", err)
 	}
-	work = filepath.Join(dir, WorkDir)
-	if err := makeWorkDir(w); err != nil {
-		return nil, "", err
-	}
-	folders = []Folder{{dir, ReadOnly}, {work, ReadWrite}}
+	work = filepath.Join(home, WorkDir)
+	folders = []Folder{{home, ReadOnly}, {work, ReadWrite}}
+	view := w.View()
+	whole := strings.TrimSuffix(home, "/"+view.Home())
 	add := func(name string, access Access) {
-		folders = append(folders, Folder{filepath.Join(dir, name), access})
+		folders = append(folders, Folder{filepath.Join(whole, name), access})
 	}
-	add(".parley", Hidden)
-	add(peopleDir, Hidden)
-	add(filepath.Join("memory", "people"), Hidden)
-	if who == chat.TheOwner { // whose inbox has those of the others in it
-		add(filepath.Join(chat.Inbox, "people"), Hidden)
+	if view.Home() == "" {
+		for _, name := range []string{".parley", chat.PeopleDir, "memory/people", chat.Inbox + "/people"} {
+			add(name, Hidden)
+		}
 		return folders, work, nil
 	}
-	add(chat.Inbox, Hidden)
-	add(who.InboxFolder(), ReadOnly)
-	for _, name := range []string{"memory", "MEMORY.md", "USER.md"} {
-		add(name, Hidden)
+	for _, s := range view.Shares() {
+		if s.Hidden || s.Name == ".parley" {
+			add(s.Name, Hidden)
+		} else {
+			add(s.Name, ReadOnly)
+		}
 	}
-	add(who.Folder(), ReadOnly)
 	return folders, work, nil
 }
 
 // makeWorkDir makes the folder work, unless it is there. A symbolic link in its place is an error,
 // because it could lead anywhere.
 func makeWorkDir(w *workspace.Workspace) error {
-	at, err := w.Named(WorkDir)
+	at, err := w.Resolve(WorkDir)
 	if err != nil {
-		return fmt.Errorf("find the folder that programs work in: %w", err)
+		return err
 	}
-	if err := w.MkdirAll(at); err != nil {
-		return fmt.Errorf("make the folder that programs work in: %w", err)
+	if w.View().Shown(at) != WorkDir {
+		return fmt.Errorf("%s is a link to %s", WorkDir, at)
 	}
-	return nil
+	return w.MkdirAll(at)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/chat"
+	"parley/tools/files"
 	"parley/workspace"
 )
 
@@ -33,6 +34,13 @@ func TestWorkspaceFolders(t *testing.T) {
 	defer w.Close()
 	ann := chat.Person("telegram:7")
 	bob := chat.Person("telegram:8")
+	hers := ann.Home() + "/"
+	shared := []files.Shared{{Folder: "recipes", Write: []chat.Person{ann}}, {Folder: "secrets", Read: []chat.Person{bob}}}
+	for _, name := range []string{"a/x", hers + "x", bob.Home() + "/x", "recipes/x", "secrets/x", "skills/a/SKILL.md"} {
+		if err := w.Names().WriteFile(name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		who  chat.Person
 		name string
@@ -48,27 +56,32 @@ func TestWorkspaceFolders(t *testing.T) {
 		{chat.TheOwner, "inbox/letter.txt", ReadOnly},
 		{chat.TheOwner, ann.InboxFolder() + "/letter.txt", Hidden},
 		{chat.TheOwner, ann.Folder() + "/USER.md", Hidden},
-		{chat.TheOwner, "people/ann/notes.txt", Hidden},
+		{chat.TheOwner, hers + "notes.txt", Hidden},
 		{chat.TheOwner, ".parley/origins/x", Hidden},
 		{chat.TheOwner, ".parley", Hidden},
-		{ann, "work/a", ReadWrite},
-		{ann, "AGENTS.md", ReadOnly},
+		{ann, hers + "work/a", ReadWrite},
+		{ann, hers + "notes.txt", ReadOnly},
 		{ann, ann.InboxFolder() + "/letter.txt", ReadOnly},
 		{ann, ann.Folder() + "/USER.md", ReadOnly},
+		{ann, "recipes/soup.md", ReadOnly},
+		{ann, "skills/a/SKILL.md", ReadOnly},
+		{ann, "work/a", Hidden},
+		{ann, "AGENTS.md", ReadOnly},
+		{ann, "notes.md", Hidden},
+		{ann, "secrets/x", Hidden},
 		{ann, "inbox/letter.txt", Hidden},
 		{ann, bob.InboxFolder() + "/letter.txt", Hidden},
 		{ann, bob.Folder() + "/USER.md", Hidden},
+		{ann, bob.Home() + "/x", Hidden},
 		{ann, "MEMORY.md", Hidden},
-		{ann, "USER.md", Hidden},
 		{ann, "memory/history.jsonl", Hidden},
 		{ann, ".parley/origins/x", Hidden},
 	} {
-		folders, work, err := WorkspaceFolders(w, c.who)
+		folders, work, err := WorkspaceFolders(files.WorkspaceOf(w, c.who, shared))
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir := filepath.Dir(work)
-		if got := accessTo(folders, filepath.Join(dir, c.name)); got != c.want {
+		if got := accessTo(folders, filepath.Join(w.Dir(), c.name)); got != c.want {
 			t.Errorf("%s: %s is %d, want %d", c.who, c.name, got, c.want)
 		}
 		if info, err := os.Stat(work); err != nil || !info.IsDir() {
@@ -92,7 +105,7 @@ func TestWorkDirIsNoLink(t *testing.T) {
 		if err := make(filepath.Join(dir, WorkDir)); err != nil {
 			t.Fatal(err)
 		}
-		if folders, _, err := WorkspaceFolders(w, chat.TheOwner); err == nil {
+		if folders, _, err := WorkspaceFolders(w); err == nil {
 			t.Errorf("%s: %v", name, folders)
 		}
 	}
