@@ -95,7 +95,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/markdown channels/network channels/safetext response",
-	"tools":    "scheduler/jobs tools/network tools/sandbox tools/sandbox/proxy",
+	"tools":    "scheduler/jobs tools/custom/template tools/network tools/sandbox tools/sandbox/proxy",
 }
 
 type pkg struct {

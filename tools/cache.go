@@ -97,7 +97,7 @@ func (c *Cache) keyOf(t Tool, call Call) cacheKey {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	meaning := []any{t.canonical(), call.Session, call.From.ID, call.From.Role, dir, call.Input, c.variant}
+	meaning := []any{t.canonical(), call.Session, call.From.ID, call.From.Role, dir, call.Input, t.Variant, c.variant}
 	sum := sha256.Sum256([]byte(arguments.JSON(meaning)))
 	return keyPrefix(call.Session) + cacheKey(hex.EncodeToString(sum[:]))
 }

@@ -70,6 +70,7 @@ type Hints struct {
 	// Cacheable means that a successful result answers identical calls for a while. It
 	// is for read-only tools whose results do not depend on anything that other tools change.
 	Cacheable bool
+	Variant   string // of the tool: results of another variant are not reused
 	// Timeout limits a call; 0 is DefaultTimeout. A negative value means that the tool waits
 	// for a person and limits the time itself.
 	Timeout time.Duration

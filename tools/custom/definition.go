@@ -300,11 +300,6 @@ func checkIcon(name string) string {
 	return ""
 }
 
-// limit returns how long the tool may run.
-func (d *Definition) limit() time.Duration {
-	return time.Duration(d.Timeout * float64(time.Second))
-}
-
 // encode returns v as JSON, with characters as they are.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer

@@ -166,7 +166,7 @@ func TestBadFiles(t *testing.T) {
 		{"timeout is negative", def(`{"id":"x","timeout":-1}`), "", "the timeout must be a number of seconds: it is 30s"},
 		{"timeout is an hour", def(`{"id":"x","timeout":3600}`), "", "the timeout can be at most 10m0s"},
 		{"icon leads out", def(`{"id":"x","icon":"../../secret.svg"}`), "", "an icon is the name of an SVG file"},
-		{"a typing error", def(`{"id":"x","paramters":{}}`), "", `definition.json has an unknown key: "paramters"`},
+		{"a typing error", def(`{"id":"x","kategory":{}}`), "", `definition.json has an unknown key: "kategory"`},
 		{"required is unknown", def(`{"id":"x","parameters":{"type":"object","required":["a"]}}`), "", `"a" is required, but not described`},
 		{"deep", def(strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000)), "", "unknown key"},
 	} {

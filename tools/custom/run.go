@@ -1,0 +1,166 @@
+package custom
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"parley/tools/custom/template"
+	"parley/tools/sandbox"
+)
+
+// runner is the Python program that runs the program of a tool. It reads the program and its
+// variables from stdin (R-S21).
+//
+//go:embed run.py
+var runner string
+
+// A job is what runner reads.
+type job struct {
+	Source    string              `json:"source"`
+	Template  string              `json:"template"` // which tracebacks show
+	Variables []template.Variable `json:"variables"`
+}
+
+// schemaParts is what the arguments of a tool's program depend on in its schema.
+type schemaParts struct {
+	Properties map[string]json.RawMessage
+	Required   []string
+}
+
+// parameters returns the parameters of d as its template needs them.
+func (d *Definition) parameters() map[string]template.Parameter {
+	var schema schemaParts
+	_ = json.Unmarshal(d.Parameters, &schema) // it was checked
+	all := map[string]template.Parameter{}
+	for name, raw := range schema.Properties {
+		var property struct {
+			Default any
+			Enum    []any
+		}
+		_ = json.Unmarshal(raw, &property) // "true" is a schema, too
+		all[name] = template.Parameter{Default: property.Default, Choices: property.Enum}
+	}
+	for _, name := range schema.Required {
+		p := all[name]
+		p.Required = true
+		all[name] = p
+	}
+	return all
+}
+
+// lint returns what the author of a tool should mend although it is offered.
+func lint(d Definition) (warnings []string) {
+	complete := map[string]any{}
+	for name := range d.parameters() {
+		complete[name] = nil
+	}
+	if _, err := template.Render(d.Code, d.parameters(), complete); err != nil {
+		warnings = append(warnings, explainRender(err))
+	}
+	if evaluates.MatchString(d.Code) { // B-040
+		warnings = append(warnings, "execution.py calls eval or exec: never give them what a model wrote")
+	}
+	return warnings
+}
+
+var evaluates = regexp.MustCompile(`(?m)^[^#\n]*\b(eval|exec)\s*\(`)
+
+// explainRender says why a template makes no program, and what helps.
+func explainRender(err error) string {
+	missing, ok := errors.AsType[*template.MissingError](err)
+	if !ok || missing.Declared {
+		return err.Error()
+	}
+	return fmt.Sprintf("%v\nNo argument has this name. Braces of Python's own must be doubled: {{ and }} "+
+		"(execution.py, line %d)", err, missing.Line)
+}
+
+// run runs d with arguments, and returns the program that was made of its template.
+func (s *Source) run(ctx context.Context, d Definition, arguments map[string]any) (o Outcome, rendered string) {
+	o = Outcome{Status: statusError, Timeout: d.Timeout, CustomTool: true, ToolID: d.ID, ReturnCode: -1}
+	defer func() { o.finish(d) }()
+	if strings.TrimSpace(d.Code) == "" {
+		o.Error = "the custom tool has no code in execution.py" // B-045
+		return o, ""
+	}
+	program, err := template.Render(d.Code, d.parameters(), arguments)
+	if missing, ok := errors.AsType[*template.MissingError](err); ok {
+		o.Missing = missing.Key
+	}
+	if err != nil {
+		o.Error = explainRender(err)
+		return o, ""
+	}
+	s.execute(ctx, d, program, &o)
+	return o, program.Source
+}
+
+// execute runs a program in the sandbox.
+func (s *Source) execute(ctx context.Context, d Definition, program template.Program, o *Outcome) {
+	var stdout, stderr capture
+	done, err := s.Runner.Run(ctx, sandbox.Spec{
+		Args:    []string{"python3", "-I", "-u", "-B", "-c", runner},
+		Stdin:   encode(job{program.Source, d.Code, program.Variables}),
+		Stdout:  &stdout,
+		Stderr:  &stderr,
+		Network: s.network(d),
+		Limits:  sandbox.Limits{Wall: d.limit()},
+	})
+	o.ElapsedMS = done.Took.Milliseconds()
+	if err != nil {
+		o.Error = s.explainSandbox(err)
+		return
+	}
+	o.read(&stdout, &stderr)
+	o.Truncated = o.Truncated || done.Dropped > 0
+	o.ReturnCode = done.Exit
+	o.Refused = done.Refused
+	switch done.End {
+	case sandbox.Exited:
+		o.Status = statusCompleted
+		o.Success = done.Exit == 0
+	case sandbox.TimedOut:
+		o.Status = statusTimeout
+	case sandbox.Exceeded:
+		o.Error = "the program was stopped because it used more memory, time or processes than a custom tool may"
+	case sandbox.Cancelled:
+		o.Error = "the program was stopped"
+	}
+}
+
+// explainSandbox says why a program did not run.
+func (s *Source) explainSandbox(err error) string {
+	switch {
+	case errors.Is(err, sandbox.ErrNoSandbox):
+		return "no sandbox works on this machine: custom tools are disabled" // B-046
+	case errors.Is(err, sandbox.ErrHosts):
+		return "the sandbox of this machine cannot let a program reach some hosts only: it was not run"
+	}
+	return fmt.Sprintf("the program could not be started: %v", err)
+}
+
+// network returns what d may connect to: nothing, unless it asks for the network and the config
+// grants it.
+func (s *Source) network(d Definition) (n sandbox.Network) {
+	if !d.Network {
+		return n
+	}
+	for _, host := range s.Hosts {
+		if host == "*" {
+			return sandbox.Network{All: true}
+		}
+		n.Hosts = append(n.Hosts, host)
+	}
+	return n
+}
+
+// limit returns how long the tool may run.
+func (d *Definition) limit() time.Duration {
+	return time.Duration(d.Timeout * float64(time.Second))
+}

@@ -1,0 +1,196 @@
+package custom
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+	"parley/tools/sandbox"
+)
+
+// A Source offers the tools of a Library to owners, and runs them in a sandbox (B-013, B-046). For
+// other people they do not exist, whatever the rules of their category say (B-017).
+type Source struct {
+	Library *Library
+	Runner  sandbox.Runner
+	Hosts   []string // that tools may reach which ask for the network; "*" is all
+}
+
+// Tools implements [tools.Source].
+func (s *Source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, err error) {
+	if scope.From.Role != chat.Owner {
+		return nil, nil
+	}
+	for _, d := range s.Library.usable() {
+		all = append(all, s.tool(d))
+	}
+	return all, nil
+}
+
+// stopTime is how long after its time the program of a tool has ended.
+const stopTime = 5 * time.Second
+
+// tool returns d as models use it. It runs the files as they are then (B-012).
+func (s *Source) tool(d Definition) tools.Tool {
+	return s.wrap(d, func(ctx context.Context, c tools.Call) (Outcome, error) {
+		now, err := s.Library.Get(d.ID)
+		if errors.Is(err, ErrNotFound) {
+			return Outcome{Error: err.Error(), Message: err.Error()}, nil
+		}
+		o, _ := s.run(ctx, now, c.Input)
+		return o, err
+	})
+}
+
+// wrap returns d as a Tool that is run by run.
+func (s *Source) wrap(d Definition, run func(context.Context, tools.Call) (Outcome, error)) tools.Tool {
+	online := d.Network && len(s.Hosts) > 0
+	return tools.Tool{
+		ToolSpec: llm.ToolSpec{Name: d.ID, Description: d.Description, Schema: d.Parameters},
+		Hints: tools.Hints{
+			Category:  d.Category,
+			Who:       tools.Owners,
+			ReadOnly:  d.ReadOnly,
+			Cacheable: d.ReadOnly, // B-078
+			Variant:   d.Revision,
+			JSON:      true,
+			Untrusted: online, // anybody may have written what it returns
+			Timeout:   d.limit() + stopTime,
+		},
+		Guard:    func(tools.Call) bool { return online || !d.ReadOnly },
+		Effect:   func(tools.Call) string { return "run the custom tool " + d.ID },
+		Precheck: func(c tools.Call) (tools.Result, error) { return checkOwner(c), nil },
+		Run: func(ctx context.Context, c tools.Call) (tools.Result, error) {
+			if wrong := checkOwner(c); wrong.Failed {
+				return wrong, nil
+			}
+			o, err := run(ctx, c)
+			if err == nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return o.result(), err
+		},
+	}
+}
+
+// checkOwner returns a failure for somebody who is no owner and has joined the turn of one (B-014).
+func checkOwner(c tools.Call) tools.Result {
+	if c.From.Role == chat.Owner {
+		return tools.Result{}
+	}
+	return tools.Failf(tools.CodeNotFound, "Tool '%s' not found", c.Name)
+}
+
+// result returns what the model reads (B-059).
+func (o Outcome) result() tools.Result {
+	if o.Success {
+		data := map[string]any{"message": o.Message, "return_code": o.ReturnCode}
+		if o.Truncated {
+			data["truncated"] = true
+		}
+		if len(o.Refused) > 0 {
+			data["refused"] = o.refusal()
+		}
+		return tools.Result{Data: data}
+	}
+	text := o.Message
+	if !strings.Contains(text, strings.TrimSpace(o.Output)) { // B-039, B-042, B-051
+		text += "\n" + o.Output
+	}
+	if o.Status == statusCompleted && !strings.Contains(text, "return code") {
+		text += fmt.Sprintf("\n(return code: %d)", o.ReturnCode)
+	}
+	if len(o.Refused) > 0 {
+		text += "\n" + o.refusal()
+	}
+	code := tools.CodeError
+	if o.Status == statusTimeout {
+		code = tools.CodeTimeout
+	}
+	return tools.Result{Text: text, Failed: true, Code: code}
+}
+
+// refusal names the hosts that a program may not reach, and the rule.
+func (o Outcome) refusal() string {
+	return fmt.Sprintf("not reached: %s. A custom tool reaches the hosts of tools.custom.network in the config, "+
+		`if its definition has "network": true`, strings.Join(o.Refused, ", "))
+}
+
+// A Trial is a run that an owner asks for to see whether a tool works (B-018).
+type Trial struct {
+	ID        string          `json:"id"`
+	Draft     *Draft          `json:"draft"` // what is run instead of the tool as it is saved
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// A Report is what became of a Trial. It is for owners only: it shows the program.
+type Report struct {
+	Outcome
+	CodeRendered string         `json:"code_rendered"`
+	Arguments    map[string]any `json:"arguments"` // as the tool got them; null if they were refused
+	Text         string         `json:"text"`      // what a model would read
+}
+
+// Test makes a Trial for an owner, through the pipeline of the Kit that newKit makes of sources. The
+// error is ErrNotFound, or a *Refusal for a Draft that cannot be saved.
+func (s *Source) Test(
+	ctx context.Context,
+	scope tools.Scope,
+	t Trial,
+	newKit func(context.Context, tools.Scope, ...tools.Source) (*tools.Kit, error),
+) (r Report, err error) {
+	d, err := s.Library.trial(t)
+	if err != nil {
+		return r, err
+	}
+	ran := false
+	tool := s.wrap(d, func(ctx context.Context, c tools.Call) (Outcome, error) {
+		ran = true
+		r.Arguments = c.Input
+		r.Outcome, r.CodeRendered = s.run(ctx, d, c.Input)
+		return r.Outcome, nil
+	})
+	tool.Cacheable = false
+	kit, err := newKit(ctx, scope, tools.Fixed{tool})
+	if err != nil {
+		return r, err
+	}
+	call := llm.ToolCall{ID: "test", Name: d.ID, Args: string(t.Arguments)}
+	result := kit.Call(ctx, tools.Call{ToolCall: call, Scope: scope})
+	if !ran {
+		r.Outcome = Outcome{Status: statusError, ReturnCode: -1, CustomTool: true, ToolID: d.ID, Timeout: d.Timeout}
+		r.Error = result.Text
+		r.Message = result.Text
+	}
+	r.Text = result.Text
+	return r, nil
+}
+
+// trial returns the tool that t is about.
+func (l *Library) trial(t Trial) (Definition, error) {
+	if t.Draft == nil {
+		d, err := l.Get(t.ID)
+		if err != nil {
+			return d, err
+		}
+		if d.InvalidID {
+			return d, refusef("%s", d.ValidationError)
+		}
+		return d, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	draft := *t.Draft
+	draft.Revision = ""
+	folder, files, err := l.plan(draft)
+	if err != nil {
+		return Definition{}, err
+	}
+	return parse(folder, files)
+}
