@@ -5,32 +5,42 @@ import (
 	"path/filepath"
 )
 
-// systemFolders are the folders of this machine's programs. Some may be symbolic links to others.
-var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
-
-// etcPatterns say what of /etc programs need. There is no secret in it: neither shadow nor keys.
-var etcPatterns = []string{
-	"ld.so.*", "alternatives", "os-release", "debian_version", "localtime", "timezone", "locale.alias",
-	"passwd", "group", "nsswitch.conf", "hosts", "host.conf", "resolv.conf", "gai.conf", "networks",
-	"protocols", "services", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf",
-	"pki/tls/certs", "pki/tls/cert.pem", "pki/ca-trust/extracted",
-	"mime.types", "magic", "magic.mime", "terminfo", "inputrc", "bash.bashrc", "profile", "profile.d",
-	"fonts", "gitconfig", "python3*", "perl", "java-*", "ImageMagick-*", "texmf",
+// SystemFolders returns what every program sees read-only: the system's programs and libraries, and
+// those files of /etc that they need. Nothing else of /etc is there, because it has secrets: shadow,
+// keys of hosts, passwords of networks and of services. All of them exist.
+func SystemFolders() (paths []string) {
+	for _, path := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"} {
+		if _, err := os.Stat(path); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	for _, pattern := range etc {
+		found, _ := filepath.Glob("/etc/" + pattern) // the patterns are correct
+		paths = append(paths, found...)
+	}
+	return paths
 }
 
-// SystemPaths returns what of this machine every program sees, and cannot change: programs,
-// libraries, and the part of /etc without secrets. Paths may be symbolic links.
-func SystemPaths() []string {
-	var all []string
-	for _, folder := range systemFolders {
-		if _, err := os.Lstat(folder); err != nil {
-			continue
-		}
-		all = append(all, folder)
-	}
-	for _, pattern := range etcPatterns {
-		found, _ := filepath.Glob(filepath.Join("/etc", pattern)) // the patterns are correct
-		all = append(all, found...)
-	}
-	return all
+// etc has what programs need of /etc.
+var etc = []string{
+	// Where names come from.
+	"passwd", "group", "hosts", "hostname", "host.conf", "nsswitch.conf", "resolv.conf", "gai.conf",
+	"services", "protocols", "networks", "ethertypes", "rpc",
+
+	// How programs are found and loaded.
+	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*", "binfmt.d",
+
+	// Certificates of authorities, without the private keys of this machine.
+	"ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf",
+	"pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "crypto-policies",
+
+	// The system, its time and its languages.
+	"os-release", "lsb-release", "debian_version", "alpine-release", "redhat-release", "issue",
+	"localtime", "timezone", "adjtime", "locale.alias", "locale.conf", "locale.gen", "default/locale",
+	"mime.types", "magic", "magic.mime", "mailcap", "terminfo", "inputrc", "bash.bashrc", "profile",
+	"profile.d", "environment.d", "skel", "shells", "login.defs", "fonts", "papersize",
+
+	// Programming languages and their tools.
+	"python*", "perl", "java*", "ruby*", "nodejs", "php", "R", "texmf", "ImageMagick-*",
+	"gitattributes", "vim", "nanorc", "dpkg/origins",
 }
