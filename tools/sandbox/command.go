@@ -44,8 +44,8 @@ const (
 	FirstFile  = 5
 )
 
-// check returns what is wrong with s.
-func (s Spec) check() error {
+// Check returns what is wrong with s.
+func (s Spec) Check() error {
 	if len(s.Args) == 0 || s.Args[0] == "" {
 		return errors.New("there is no program to run")
 	}

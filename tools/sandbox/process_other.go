@@ -3,10 +3,29 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"time"
 )
+
+// SecretFile returns a file with content that has no name.
+func SecretFile(name string, content []byte) (*os.File, error) {
+	file, err := os.CreateTemp("", name)
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, os.Remove(file.Name())); err != nil {
+		file.Close()
+		return nil, err
+	}
+	if _, err := file.Seek(0, 0); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
 
 // Reap has start start a process, and returns its exit code.
 func Reap(start func() (*os.Process, error)) (int, error) {

@@ -33,7 +33,7 @@ type Supervisor struct {
 // Run starts c for s, and waits until everything it started has ended. It uses the arguments,
 // environment, folders and network of s for nothing: that is what c is for.
 func (v *Supervisor) Run(ctx context.Context, s Spec, c Command) (Outcome, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Outcome{}, err
 	}
 	if ctx.Err() != nil {

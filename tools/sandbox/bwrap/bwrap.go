@@ -1,0 +1,175 @@
+// Package bwrap runs programs in a sandbox of Linux namespaces, which the program bwrap (bubblewrap)
+// makes: with their own file system, processes, network and users. It needs a kernel that lets Parley
+// make user namespaces; many containers do not.
+package bwrap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"parley/tools/sandbox"
+	"parley/tools/sandbox/proxy"
+)
+
+// A Config says how programs are confined. Its zero value uses the bwrap of this machine.
+type Config struct {
+	Program string // the path of bwrap; "" is to look for it in sandbox.Path
+
+	// Relay is the path of a program that calls proxy.Relay for proxy.RelayCommand, and Proxy is
+	// for the hosts of sandbox.Network. Without Relay there is no reaching them.
+	Relay string
+	Proxy proxy.Config
+}
+
+// A Runner is a [sandbox.Runner] that uses bwrap.
+type Runner struct {
+	config     Config
+	supervisor sandbox.Supervisor
+}
+
+// New returns a Runner.
+func New(c Config) *Runner { return &Runner{config: c} }
+
+const (
+	tmp   = "/tmp"        // the temporary folder of a program, which nobody else sees
+	relay = "/run/parley" // where the relay is in a sandbox
+)
+
+// Run implements [sandbox.Runner]. A program sees the machine's programs, read-only, and of its
+// settings those without secrets (D-075, R-S16); of everything else, its Folders.
+func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+	if err := s.Check(); err != nil {
+		return sandbox.Outcome{}, err
+	}
+	program, err := r.find()
+	if err != nil {
+		return sandbox.Outcome{}, err
+	}
+	if _, err := s.LookProgram(); err != nil {
+		return sandbox.Outcome{}, err
+	}
+	if s.Network.All || len(s.Network.Hosts) == 0 {
+		return r.run(ctx, s, program, nil)
+	}
+	if r.config.Relay == "" {
+		return sandbox.Outcome{}, sandbox.ErrHosts
+	}
+	p, err := proxy.Start(s.Network.Hosts, r.config.Proxy)
+	if err != nil {
+		return sandbox.Outcome{}, err
+	}
+	defer p.Close()
+	defer p.Started()
+	o, err := r.run(ctx, s, program, p.File())
+	o.Refused = p.Refused()
+	return o, err
+}
+
+// find returns the path of bwrap.
+func (r *Runner) find() (string, error) {
+	if r.config.Program != "" {
+		return r.config.Program, nil
+	}
+	program, err := sandbox.Spec{Args: []string{"bwrap"}}.LookProgram()
+	if err != nil {
+		return "", errors.New("bwrap (bubblewrap) is not installed")
+	}
+	return program, nil
+}
+
+// run runs s in bwrap. The options go to it by a file: the list of arguments can be read by every
+// user of the machine, and by the program itself.
+//
+// handover is where the relay finds the proxy; nil if the program is to have none.
+func (r *Runner) run(
+	ctx context.Context, s sandbox.Spec, program string, handover *os.File,
+) (sandbox.Outcome, error) {
+	view, err := newView(s.Folders)
+	if err != nil {
+		return sandbox.Outcome{}, err
+	}
+	all := append(isolation(s), system()...)
+	all = append(all, view.options()...)
+	args, files := s.Args, []*os.File(nil)
+	if handover != nil {
+		all = append(all, "--ro-bind", r.config.Relay, relay)
+		args = append([]string{relay}, proxy.RelayArgs(sandbox.FirstFile+1, s.Args)...)
+		files = append(files, handover)
+	}
+	all = append(all, ending(s)...)
+	options, err := sandbox.SecretFile("bwrap-options", []byte(strings.Join(all, "\x00")+"\x00"))
+	if err != nil {
+		return sandbox.Outcome{}, fmt.Errorf("write the options of bwrap: %w", err)
+	}
+	defer options.Close()
+	o, err := r.supervisor.Run(ctx, s, sandbox.Command{
+		Args:  append([]string{program, "--args", strconv.Itoa(sandbox.FirstFile), "--"}, args...),
+		Dir:   "/",
+		Env:   []string{}, // /proc/1/environ shows it in the sandbox
+		Files: append([]*os.File{options}, files...),
+		Kind:  sandbox.Namespace,
+	})
+	if err != nil && strings.Contains(err.Error(), "execvp ") {
+		err = fmt.Errorf("%w: %s", sandbox.ErrNoProgram, s.Args[0])
+	}
+	return o, err
+}
+
+// isolation returns the options that give s its own namespaces, and no rights in them.
+func isolation(s sandbox.Spec) []string {
+	options := []string{
+		"--unshare-all",
+		"--unshare-user",   // or fail, where --unshare-all only tries
+		"--disable-userns", // in a further one the program would have rights again
+		"--cap-drop", "ALL",
+		"--new-session",
+		"--die-with-parent",
+		"--hostname", "sandbox",
+		"--json-status-fd", strconv.Itoa(sandbox.StatusFile),
+	}
+	if s.Network.All {
+		options = append(options, "--share-net")
+	}
+	memory := strconv.FormatInt(s.Limits.WithDefaults().Memory, 10)
+	return append(options,
+		"--dir", "/etc",
+		"--proc", "/proc",
+		// What bwrap protects of /proc by itself is not this: root may write there without any
+		// capability, and core_pattern names a program that the kernel runs outside.
+		"--ro-bind", "/proc/sys", "/proc/sys",
+		"--dev", "/dev",
+		"--size", memory, "--perms", "1777", "--tmpfs", "/dev/shm",
+		"--size", memory, "--perms", "1777", "--tmpfs", tmp,
+		"--dir", "/var", "--symlink", "../tmp", "/var/tmp", "--dir", "/run",
+	)
+}
+
+// system returns the options that show the programs of this machine.
+func system() []string {
+	var options []string
+	for _, path := range sandbox.SystemFolders() {
+		if target, err := os.Readlink(path); err == nil && filepath.Dir(path) == "/" {
+			options = append(options, "--symlink", target, path)
+			continue
+		}
+		options = append(options, "--ro-bind-try", path, path)
+	}
+	return options
+}
+
+// ending returns the options that come after all that is mounted: nothing of what holds it together
+// can be written to, and the environment.
+func ending(s sandbox.Spec) []string {
+	options := []string{"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", cmp.Or(s.Dir, tmp), "--clearenv"}
+	for _, variable := range s.Environ(map[string]string{"HOME": tmp, "TMPDIR": tmp}) {
+		name, value, _ := strings.Cut(variable, "=")
+		options = append(options, "--setenv", name, value)
+	}
+	return options
+}

@@ -1,0 +1,181 @@
+package bwrap
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/tools/sandbox"
+)
+
+// A view is what a program sees of the machine's folders.
+type view struct {
+	mounts []mount           // the folders above others first
+	links  map[string]string // from a path to what it leads to
+}
+
+// A mount is one path of the machine, without symbolic links.
+type mount struct {
+	path   string
+	access sandbox.Access
+	folder bool
+}
+
+// newView returns the view of a program that has been granted folders. Symbolic links on the way to
+// one are followed, unless a program could have made them.
+func newView(folders []sandbox.Folder) (*view, error) {
+	v := &view{links: map[string]string{}}
+	changeable := changeableFolders(folders)
+	for _, f := range folders {
+		path := filepath.Clean(f.Path)
+		if path == "/" {
+			return nil, errors.New("the whole machine cannot be a folder of a sandbox")
+		}
+		target, err := resolve(path, changeable)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at a folder of the sandbox: %w", err)
+		}
+		info, err := os.Lstat(target)
+		if err != nil {
+			return nil, fmt.Errorf("look at a folder of the sandbox: %w", err)
+		}
+		if target != path && f.Access != sandbox.Hidden {
+			v.links[path] = target
+		}
+		v.mounts = append(v.mounts, mount{target, f.Access, info.IsDir()})
+	}
+	// Of the same path twice, the stricter counts: it is mounted last.
+	slices.SortStableFunc(v.mounts, func(a, b mount) int {
+		return cmp.Or(strings.Compare(a.path, b.path), -cmp.Compare(a.access, b.access))
+	})
+	return v, nil
+}
+
+// changeableFolders returns the folders in which programs can make symbolic links.
+func changeableFolders(folders []sandbox.Folder) []string {
+	var all []string
+	for _, f := range folders {
+		if f.Access != sandbox.ReadWrite {
+			continue
+		}
+		target, err := filepath.EvalSymlinks(f.Path)
+		if err != nil {
+			continue // it is missing
+		}
+		all = append(all, target)
+	}
+	return all
+}
+
+// resolve returns path without symbolic links. One in a folder of changeable is an error: a program
+// could have it lead to what it must not see.
+func resolve(path string, changeable []string) (string, error) {
+	done, rest := "/", path
+	for links := 0; rest != ""; {
+		var next string
+		next, rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
+		here := filepath.Join(done, next)
+		info, err := os.Lstat(here)
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = here
+			continue
+		}
+		if slices.ContainsFunc(changeable, func(folder string) bool { return within(done, folder) }) {
+			return "", fmt.Errorf("%s is a symbolic link that a program may have made", here)
+		}
+		target, err := os.Readlink(here)
+		if err != nil {
+			return "", err
+		}
+		if links++; links > maxLinks {
+			return "", fmt.Errorf("%s: too many symbolic links", path)
+		}
+		if filepath.IsAbs(target) {
+			done = "/"
+		}
+		rest = target + "/" + rest
+	}
+	return done, nil
+}
+
+// maxLinks is how many symbolic links a path may lead through.
+const maxLinks = 40
+
+// within reports whether path is below folder, or folder itself.
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// above returns the mount that path is on, if it is not one itself; nil if it is on none.
+func (v *view) above(path string) *mount {
+	var nearest *mount
+	for i, m := range v.mounts {
+		if m.path != path && within(path, m.path) && (nearest == nil || len(m.path) >= len(nearest.path)) {
+			nearest = &v.mounts[i]
+		}
+	}
+	return nearest
+}
+
+// changeable reports whether a program can change what is at path.
+func (v *view) changeable(path string) bool {
+	over := v.above(path)
+	return over != nil && over.access == sandbox.ReadWrite
+}
+
+// options returns the options of bwrap that make the view.
+func (v *view) options() []string {
+	var all []string
+	fixed := map[string]bool{}
+	for _, m := range v.mounts {
+		for _, folder := range v.between(m.path) {
+			if !fixed[folder] { // or else what is mounted in it already would be covered
+				all = append(all, "--bind", folder, folder)
+			}
+			fixed[folder] = true
+		}
+		switch {
+		case m.access == sandbox.ReadWrite:
+			all = append(all, "--bind", m.path, m.path)
+		case m.access == sandbox.ReadOnly:
+			all = append(all, "--ro-bind", m.path, m.path)
+		case m.folder:
+			all = append(all, "--tmpfs", m.path, "--remount-ro", m.path)
+		default:
+			all = append(all, "--ro-bind", os.DevNull, m.path)
+		}
+	}
+	for path, target := range v.links {
+		if v.above(path) != nil {
+			continue // it is seen where it is
+		}
+		all = append(all, "--symlink", target, path)
+	}
+	return all
+}
+
+// between returns the folders between path and the mount it is on, if a program could rename them and
+// make others in their place. As mounts they cannot be renamed.
+func (v *view) between(path string) []string {
+	if !v.changeable(path) {
+		return nil
+	}
+	var all []string
+	over := v.above(path)
+	for folder := filepath.Dir(path); folder != over.path; folder = filepath.Dir(folder) {
+		all = append(all, folder)
+	}
+	slices.Reverse(all)
+	return all
+}
