@@ -10,9 +10,10 @@ import (
 // keys of hosts, passwords of networks and of services. All of them exist.
 func SystemFolders() (paths []string) {
 	for _, path := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"} {
-		if _, err := os.Stat(path); err == nil {
-			paths = append(paths, path)
+		if _, err := os.Stat(path); err != nil {
+			continue
 		}
+		paths = append(paths, path)
 	}
 	for _, pattern := range etc {
 		found, _ := filepath.Glob("/etc/" + pattern) // the patterns are correct
