@@ -51,7 +51,7 @@ var rooms = map[string]string{
 	"agent/deadletter":    "chat store",
 	"agent/live":          "agent/conversation chat llm texts tools tools/arguments",
 	"agent/replay":        "agent/conversation chat llm store texts tools",
-	"agent/subagents":     "chat store tools",
+	"agent/subagents":     "chat store texts tools",
 	"agent/summary":       "agent/budget agent/conversation chat llm memory tools",
 	"web/layout":          "response",
 }

@@ -51,7 +51,7 @@ func listApprovals(p *Pool, all []conversation.Grant) string {
 		if !g.Until.IsZero() {
 			until = p.texts.Approvals.Until.With(g.Until.In(p.config.Zone).Format("15:04"))
 		}
-		fmt.Fprintf(&b, "\n%d. %s (%s)", i+1, strings.ReplaceAll(conversation.Inline(g.Effect, 200), "`", "'"), until)
+		fmt.Fprintf(&b, "\n%d. %s (%s)", i+1, strings.ReplaceAll(chat.Inline(g.Effect, 200), "`", "'"), until)
 	}
 	return b.String() + "\n\n" + p.texts.Approvals.End
 }

@@ -39,7 +39,7 @@ func listTools(ctx context.Context, w *worker, m chat.Message) string {
 	_, arg := chat.Word(m.Text)
 	by := map[string][]string{}
 	for _, t := range next.kit.Tools() {
-		what, _, _ := strings.Cut(strings.TrimSuffix(conversation.Inline(t.Description, 1000), "."), ". ")
+		what, _, _ := strings.Cut(strings.TrimSuffix(chat.Inline(t.Description, 1000), "."), ". ")
 		if t.AliasOf != "" {
 			what = w.pool.texts.Commands.OtherName.With(t.AliasOf)
 		}
@@ -144,12 +144,12 @@ func searchChat(ctx context.Context, w *worker, m chat.Message) string {
 	var b strings.Builder
 	b.WriteString(w.pool.texts.Commands.Found + "\n")
 	for _, f := range finds {
-		who := conversation.Inline(f.Entry.Who, 64)
+		who := chat.Inline(f.Entry.Who, 64)
 		if f.Entry.Kind == chat.Said {
 			who = w.pool.texts.Commands.Me
 		}
 		at := f.Entry.Time.In(w.pool.config.Zone).Format("2006-01-02 15:04")
-		text := conversation.ClipMiddle(conversation.OneLine(f.Entry.Text), maxFoundText)
+		text := chat.ClipMiddle(chat.OneLine(f.Entry.Text), maxFoundText)
 		fmt.Fprintf(&b, "\n- %s, %s: %s", at, who, text)
 	}
 	return conversation.Join(b.String(), damaged)

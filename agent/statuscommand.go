@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/agent/conversation"
 	"parley/agent/subagents"
 	"parley/chat"
 )
@@ -65,7 +64,7 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
 		p.commandFailed("look for untrusted content", id, err)
 	}
 	if len(sources) > 0 {
-		named := conversation.Inline(strings.Join(sources, ", "), maxSourcesText)
+		named := chat.Inline(strings.Join(sources, ", "), maxSourcesText)
 		lines = append(lines, say.Untrusted.With("`"+strings.ReplaceAll(named, "`", "'")+"`"))
 	}
 	if m.From.Role == chat.Owner {

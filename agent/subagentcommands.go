@@ -1,15 +1,11 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"time"
 
 	"parley/agent/activity"
-	"parley/agent/conversation"
 	"parley/agent/subagents"
 	"parley/chat"
 	"parley/texts"
@@ -63,143 +59,20 @@ func stoppedWith(say *texts.Agent, n int) string {
 	return say.Turn.StoppedWith.With(say.Subagents.Some.Of(n))
 }
 
-// actionTexts tells for each action of /agents what is said when it is done.
-func actionTexts(say texts.Subagents) map[string]texts.Format {
-	return map[string]texts.Format{"stop": say.Stopped, "pause": say.Paused, "resume": say.Resumed, "tell": say.Told}
-}
-
-// manageSubagents lists the subagents at work, or stops, pauses, resumes or tells them
-// something.
+// manageSubagents answers /agents.
 func manageSubagents(ctx context.Context, p *Pool, m chat.Message) string {
-	_, args := chat.Word(m.Text)
-	action, args := chat.Word(args)
-	action = strings.ToLower(action)
-	which, words := chat.Word(args)
-	if action == "" {
-		return listSubagents(ctx, p, m)
+	c := subagents.Command{
+		Supervisor: p.subagents,
+		Texts:      p.texts,
+		Deliver:    p.push,
+		Doing: func(session chat.SessionID) string {
+			a, _ := p.activities.Get(session)
+			return a.Doing
+		},
 	}
-	done := actionTexts(p.texts.Subagents)[action]
-	if done == "" || which == "" || action == "tell" && words == "" {
-		return p.texts.Subagents.Usage
+	text, err := c.Answer(ctx, m)
+	if err != nil {
+		return p.commandFailed("manage subagents", m.Session(), err)
 	}
-	visible := subagents.VisibleTo(m)
-	chosen, err := p.subagents.Working(ctx, func(c tools.Subagent) bool {
-		mine := m.From.Role == chat.Owner || c.From.ID == m.From.ID
-		return mine && visible(c) && (which == "all" || strings.HasPrefix(c.ID, strings.ToLower(which)))
-	})
-	switch {
-	case err != nil:
-		return p.commandFailed("look at the subagents", m.Session(), err)
-	case len(chosen) == 0:
-		return p.texts.Subagents.Unknown
-	case len(chosen) > 1 && which != "all":
-		return p.texts.Subagents.Several
-	}
-	for _, c := range chosen {
-		if err := control(ctx, p, m, c, action, words); err != nil {
-			return p.commandFailed(action+" subagent "+c.ID, m.Session(), err)
-		}
-	}
-	return done.With(namesOf(p, chosen))
-}
-
-// control does with c what m says.
-func control(ctx context.Context, p *Pool, m chat.Message, c tools.Subagent, action, words string) error {
-	switch action {
-	case "stop":
-		who := cmp.Or(conversation.Inline(m.From.Name, 64), "a person")
-		return p.subagents.Cancel(ctx, c.ID, "It was stopped by "+who+".", c.At != m.At)
-	case "tell":
-		m.ID += toldTo(c.ID)
-		m.Text = words
-		m.In = subagents.SessionOf(c.ID)
-		return p.push(ctx, m)
-	case "pause":
-		return p.subagents.Move(ctx, c.ID, tools.SubagentPaused, nil)
-	}
-	return p.subagents.Move(ctx, c.ID, tools.SubagentActive, nil)
-}
-
-// toldTo ends the ID of a message that a person wrote to the subagent id.
-func toldTo(id string) string { return "/" + id }
-
-// namesOf names subagents as people know them.
-func namesOf(p *Pool, all []tools.Subagent) string {
-	say := p.texts.Subagents
-	var names []string
-	for _, c := range all {
-		names = append(names, say.Named.With(label(c), c.ID))
-	}
-	joined := strings.Join(names, ", ")
-	if len(all) == 1 {
-		return say.One.With(joined)
-	}
-	return say.More.With(say.Some.Of(len(all)), joined)
-}
-
-// label is what people call c.
-func label(c tools.Subagent) string { return cmp.Or(conversation.Inline(c.Label, 80), c.ID) }
-
-// listSubagents tells which subagents are at work, and which reports did not arrive.
-func listSubagents(ctx context.Context, p *Pool, m chat.Message) string {
-	working, err := p.subagents.Working(ctx, subagents.VisibleTo(m))
-	all, bad := p.subagents.List(ctx, "")
-	if err = cmp.Or(err, bad); err != nil {
-		return p.commandFailed("look at the subagents", m.Session(), err)
-	}
-	return conversation.Join(listWorking(p, m, working), listUndelivered(p, m, all))
-}
-
-// listUndelivered lists the subagents whose reports the network has refused (P26).
-func listUndelivered(p *Pool, m chat.Message, all []tools.Subagent) string {
-	say := p.texts.Subagents
-	visible := subagents.VisibleTo(m)
-	list := ""
-	for _, c := range all {
-		if c.Undelivered == "" || !visible(c) {
-			continue
-		}
-		ago := p.texts.Span.Of(time.Since(c.Ended))
-		why := conversation.Inline(c.Undelivered, 200)
-		list += "\n" + say.Undelivered.With(c.ID, label(c), ago, why) + chatOf(p, m, c)
-	}
-	if list == "" {
-		return ""
-	}
-	return say.NotTold + "\n" + list
-}
-
-// chatOf tells for which chat c works, unless it is that of m.
-func chatOf(p *Pool, m chat.Message, c tools.Subagent) string {
-	if c.At == m.At {
-		return ""
-	}
-	return ", " + p.texts.Subagents.For.With(c.At.Session())
-}
-
-// listWorking lists the subagents at work.
-func listWorking(p *Pool, m chat.Message, working []tools.Subagent) string {
-	say := p.texts.Subagents
-	if len(working) == 0 {
-		return say.None
-	}
-	list := say.List + "\n"
-	for _, c := range working {
-		list += fmt.Sprintf("\n- `%s` %s", c.ID, label(c))
-		if c.Agent != "" {
-			list += " (" + conversation.Inline(c.Agent, 80) + ")"
-		}
-		list += " – " + say.Began.With(activityOf(p, c), p.texts.Span.Of(time.Since(c.Began)))
-		if rounds := p.subagents.Roster().Rounds(c.ID); rounds > 0 {
-			list += ", " + say.Steps.Of(rounds)
-		}
-		list += chatOf(p, m, c)
-	}
-	return list
-}
-
-// activityOf tells what c is doing.
-func activityOf(p *Pool, c tools.Subagent) string {
-	a, _ := p.activities.Get(subagents.SessionOf(c.ID))
-	return cmp.Or(string(c.State), a.Doing, p.texts.Doing.Turn)
+	return text
 }

@@ -144,8 +144,8 @@ func (w *worker) redirect(ctx context.Context, c tools.Subagent, j job) error {
 		m.In = ""
 	}
 	deliver := w.pool.Deliver
-	if strings.HasSuffix(m.ID, toldTo(c.ID)) {
-		m.Quote = &chat.Quote{From: "you", Text: fmt.Sprintf(msgMeantFor, label(c))}
+	if subagents.IsToldTo(c.ID, m) {
+		m.Quote = &chat.Quote{From: "you", Text: fmt.Sprintf(msgMeantFor, subagents.Label(c))}
 		m.Tainted = m.Tainted || c.Tainted // the label may be untrusted content
 		m.Sources = chat.JoinSources(m.Sources, c.Sources...)
 		deliver = w.pool.push // to the parent, not to a subagent that listens in its place

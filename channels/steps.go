@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -31,7 +30,7 @@ func (rr *renderer) withSteps(text string, steps chat.Steps) string {
 	var lines []string
 	for _, s := range steps[max(0, len(steps)-maxStepLines):] {
 		sign := cmp.Or(signs[s.State], "🔧")
-		lines = append(lines, safetext.Line(sign+" "+cmp.Or(s.Name, s.Tool)+" "+s.Tip, maxStepRunes))
+		lines = append(lines, chat.Shorten(chat.OneLine(sign+" "+cmp.Or(s.Name, s.Tool)+" "+s.Tip), maxStepRunes))
 	}
 	return withQuote(text, lines...)
 }
@@ -50,7 +49,7 @@ func (rr *renderer) withStepsSummary(r chat.Reply) chat.Reply {
 func withQuote(text string, lines ...string) string {
 	quote := ""
 	for _, line := range lines {
-		quote += "> " + markdownEscapes.Replace(safetext.Line(line, maxSummaryRunes)) + "\n"
+		quote += "> " + markdownEscapes.Replace(chat.Shorten(chat.OneLine(line), maxSummaryRunes)) + "\n"
 	}
 	if strings.Trim(quote, "> \n") == "" {
 		return text

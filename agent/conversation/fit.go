@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/tools"
 )
@@ -205,11 +206,11 @@ func (v *View) squeeze(limit int) {
 	}
 	for most := limit; v.Size() > limit && most > 16; most /= 2 {
 		if estimate(v.summary.message()) > most {
-			v.summary.Text = ClipMiddle(v.summary.Text, most*4)
+			v.summary.Text = chat.ClipMiddle(v.summary.Text, most*4)
 		}
 		for i := range v.entries {
 			if e := &v.entries[i]; v.sizeOf(e) > most {
-				e.Text = ClipMiddle(e.Text, most*4)
+				e.Text = chat.ClipMiddle(e.Text, most*4)
 				e.Reasoning = ""
 				e.key = ""
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/chat"
 	"parley/llm"
 )
 
@@ -106,7 +107,7 @@ func object(args string) string {
 	if strings.TrimSpace(args) == "" {
 		return "{}"
 	}
-	b, _ := json.Marshal(map[string]string{"unreadable": ClipMiddle(valid(args), 1000)})
+	b, _ := json.Marshal(map[string]string{"unreadable": chat.ClipMiddle(valid(args), 1000)})
 	return string(b)
 }
 

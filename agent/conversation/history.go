@@ -237,10 +237,8 @@ func needsAnswer(m chat.Message) bool {
 // Title returns the first words of the conversation.
 func (h *History) Title() string {
 	for _, e := range h.view.entries {
-		if title := []rune(OneLine(ClipMiddle(e.said, 400))); len(title) > maxTitle {
-			return strings.TrimSpace(string(title[:maxTitle-1])) + "…"
-		} else if len(title) > 0 {
-			return string(title)
+		if title := chat.Shorten(chat.OneLine(chat.ClipMiddle(e.said, 400)), maxTitle); title != "" {
+			return title
 		}
 	}
 	return ""

@@ -22,7 +22,7 @@ func render(m chat.Message, zone *time.Location) string {
 	head := []string{m.Time.In(zone).Format("Mon 2006-01-02 15:04")}
 	switch m.Origin {
 	case chat.FromPerson:
-		if name := Inline(m.From.Name, 64); name != "" {
+		if name := chat.Inline(m.From.Name, 64); name != "" {
 			head = append(head, "from "+name)
 		}
 	default:
@@ -36,7 +36,7 @@ func render(m chat.Message, zone *time.Location) string {
 		head = append(head, "corrects an earlier message")
 	}
 	if m.Media != "" {
-		head = append(head, "with a "+Inline(m.Media, 200))
+		head = append(head, "with a "+chat.Inline(m.Media, 200))
 	}
 	var b strings.Builder
 	if q := m.Quote; q != nil {
@@ -45,7 +45,7 @@ func render(m chat.Message, zone *time.Location) string {
 			how, most = "passing on ", 50_000
 		}
 		head = append(head, how+whose(q.From)+" message quoted below")
-		for line := range strings.Lines(ClipMiddle(q.Text, most)) {
+		for line := range strings.Lines(chat.ClipMiddle(q.Text, most)) {
 			b.WriteString("> " + strings.TrimRight(line, "\n") + "\n")
 		}
 	}
@@ -54,7 +54,7 @@ func render(m chat.Message, zone *time.Location) string {
 		if f.Path != "" {
 			head = append(head, "with the file "+usable(f.Path))
 		} else {
-			head = append(head, "with a file that is not here: "+cmp.Or(Inline(f.Name, 64), "without a name"))
+			head = append(head, "with a file that is not here: "+cmp.Or(chat.Inline(f.Name, 64), "without a name"))
 		}
 	}
 	return "[" + strings.Join(head, ", ") + "]\n" + b.String()
@@ -62,7 +62,7 @@ func render(m chat.Message, zone *time.Location) string {
 
 // usable returns path as a model can repeat it, in quotes unless it is plain.
 func usable(path string) string {
-	if strings.ContainsAny(path, " ,") || Inline(path, 400) != path {
+	if strings.ContainsAny(path, " ,") || chat.Inline(path, 400) != path {
 		return strconv.Quote(path)
 	}
 	return path
@@ -70,7 +70,7 @@ func usable(path string) string {
 
 // whose returns whose message was quoted: "your", "Ann's".
 func whose(name string) string {
-	switch name = Inline(name, 64); name {
+	switch name = chat.Inline(name, 64); name {
 	case "":
 		return "the"
 	case "you":

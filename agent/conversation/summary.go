@@ -158,11 +158,11 @@ func (es Entries) Transcript() string {
 		text := e.Text
 		switch {
 		case e.Role == llm.ToolRole:
-			text = "[" + name(e.Name) + " gave]\n" + ClipMiddle(text, 500)
+			text = "[" + name(e.Name) + " gave]\n" + chat.ClipMiddle(text, 500)
 		case e.Role == llm.Assistant:
 			text = "[you]\n" + text
 			for _, c := range e.Calls {
-				text += "\n" + c.Name + " " + ClipMiddle(c.Args, 200)
+				text += "\n" + c.Name + " " + chat.ClipMiddle(c.Args, 200)
 			}
 		case e.heard == "":
 			continue
@@ -178,7 +178,7 @@ func (es Entries) OwnWords() string {
 	var b strings.Builder
 	for _, e := range es {
 		if text := strings.TrimSpace(e.said); e.own && text != "" {
-			who := cmp.Or(Inline(e.from.Name, 64), "the person")
+			who := cmp.Or(chat.Inline(e.from.Name, 64), "the person")
 			head := "[" + e.at.Format("Mon 2006-01-02 15:04") + ", from " + who + "]\n"
 			b.WriteString(breaks.Replace(head+text) + "\n")
 		}

@@ -7,36 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"parley/chat"
 )
-
-// Inline returns s, a name that somebody chose, fit for one line in brackets, with
-// at most about most bytes.
-func Inline(s string, most int) string {
-	return ClipMiddle(OneLine(strings.NewReplacer("[", " ", "]", " ").Replace(s)), most)
-}
-
-// OneLine returns s as one line of visible characters.
-func OneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if strings.ContainsRune("\u2028\u2029", r) || !unicode.IsGraphic(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
-}
-
-// ClipMiddle returns s with at most about most bytes, its middle left out.
-func ClipMiddle(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	head, tail := s[:most/2], s[len(s)-most/2:]
-	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
-}
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
@@ -73,7 +46,7 @@ var breaks = strings.NewReplacer("\n", "\n  ", "\r", "\n  ", "\v", "\n  ", "\f",
 const MaxTip = 80
 
 // Tip returns the first words among the arguments of a call, such as the path of a file.
-func Tip(args string) string { return Inline(chat.HideLogins(FirstText(args)), MaxTip) }
+func Tip(args string) string { return chat.Inline(chat.HideLogins(FirstText(args)), MaxTip) }
 
 // FirstText returns the first text among the arguments of a call.
 func FirstText(args string) (words string) {

@@ -69,7 +69,7 @@ func (h *History) Guests() (sources []string) {
 func (es Entries) Guests() (sources []string) {
 	for i := range es {
 		if e := &es[i]; e.who != "" && e.from.Role != chat.Owner {
-			sources = chat.JoinSources(sources, "what "+cmp.Or(Inline(e.from.Name, 64), "somebody")+" said here")
+			sources = chat.JoinSources(sources, "what "+cmp.Or(chat.Inline(e.from.Name, 64), "somebody")+" said here")
 		}
 	}
 	return sources

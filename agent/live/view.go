@@ -83,7 +83,7 @@ func (v *View) Step(news chat.Step) {
 
 // Tip shows what a call does, in the words of its tool.
 func (v *View) Tip(call, text string) {
-	v.Step(chat.Step{Call: call, Tip: conversation.Inline(chat.HideLogins(text), maxTip)})
+	v.Step(chat.Step{Call: call, Tip: chat.Inline(chat.HideLogins(text), maxTip)})
 }
 
 // IsComingIn reports whether a call is shown to be coming in.
@@ -121,7 +121,7 @@ func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
 	}
 	v.Step(chat.Step{
 		Call:   c.ID,
-		Tool:   cmp.Or(known.Name, conversation.Inline(c.Name, maxName)),
+		Tool:   cmp.Or(known.Name, chat.Inline(c.Name, maxName)),
 		Name:   known.Display,
 		State:  state,
 		Tip:    preview(v.texts, known, params, hide(conversation.FirstText(c.Args))),
@@ -153,7 +153,7 @@ func Summarize(say texts.Steps, kit *tools.Kit, steps []chat.Step) string {
 		if known.Category == "message" { // the person sees what was said
 			continue
 		}
-		s.Name = cmp.Or(known.Display, known.Name, conversation.Inline(s.Tool, maxName))
+		s.Name = cmp.Or(known.Display, known.Name, chat.Inline(s.Tool, maxName))
 		shown = append(shown, s)
 	}
 	return chat.Sum(shown, func(n int) string { return say.Failed.Of(n) })
@@ -184,14 +184,14 @@ func mapText(v any, change func(string) string) any {
 // the first text among its arguments.
 func preview(say texts.Steps, t tools.Tool, params map[string]any, first string) (words string) {
 	if t.Preview == nil {
-		return conversation.Inline(first, conversation.MaxTip)
+		return chat.Inline(first, conversation.MaxTip)
 	}
 	defer func() {
 		if recover() != nil { // a preview that panics is not worth a turn
 			words = ""
 		}
 	}()
-	return conversation.Inline(t.Preview(say, params), maxTip)
+	return chat.Inline(t.Preview(say, params), maxTip)
 }
 
 // brief returns the first of params by name, with long ones clipped.

@@ -25,9 +25,9 @@ func (p *Replayer) Compare(ctx context.Context, sessions *conversation.Sessions)
 	for i := range max(len(was), len(is)) {
 		switch {
 		case i >= len(is):
-			p.differ("there is no more of: " + conversation.ClipMiddle(was[i], 160))
+			p.differ("there is no more of: " + chat.ClipMiddle(was[i], 160))
 		case i >= len(was):
-			p.differ("there was nothing of: " + conversation.ClipMiddle(is[i], 160))
+			p.differ("there was nothing of: " + chat.ClipMiddle(is[i], 160))
 		case was[i] != is[i]:
 			p.differ(fmt.Sprintf("record %d: %s", i+1, apart(was[i], is[i])))
 		default:

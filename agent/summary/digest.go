@@ -211,9 +211,9 @@ func (s *sessionDigest) archivePart(
 	said := part.Transcript()
 	if s.progress.Tries > maxTries {
 		e.Raw = true
-		e.Text = conversation.ClipMiddle(said, maxVerbatim)
+		e.Text = chat.ClipMiddle(said, maxVerbatim)
 	} else {
-		e.Text, err = s.summarize(ctx, model, e.Who, conversation.ClipMiddle(said, maxBytes))
+		e.Text, err = s.summarize(ctx, model, e.Who, chat.ClipMiddle(said, maxBytes))
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (s *sessionDigest) archivePart(
 		}
 	}
 	if own := part.OwnWords(); e.Tainted && own != "" {
-		return s.archiveOwn(ctx, conversation.OwnPart(e), conversation.ClipMiddle(own, maxBytes), model)
+		return s.archiveOwn(ctx, conversation.OwnPart(e), chat.ClipMiddle(own, maxBytes), model)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (s *Summarizer) summarize(ctx context.Context, es conversation.Entries, lim
 	said := es.Transcript()
 	part.Text, made.Text = s.extend(ctx, &made, before, part.Tainted, said, limit)
 	part.Raw = s.Verbatim
-	made.Text = conversation.ClipMiddle(made.Text, limit)
+	made.Text = chat.ClipMiddle(made.Text, limit)
 	if !conversation.IsOnePerson(part.Who) || made.Upto <= s.Session.DigestedUpTo() {
 		return made
 	}
@@ -159,7 +159,7 @@ func (s *Summarizer) extend(
 		kept = ""
 		earlier = ""
 	}
-	part, made.Usage = s.ask(ctx, earlier, conversation.ClipMiddle(news, 3*limit))
+	part, made.Usage = s.ask(ctx, earlier, chat.ClipMiddle(news, 3*limit))
 	switch {
 	case s.Verbatim: // by now
 		return s.verbatim(before, said)
@@ -173,7 +173,7 @@ func (s *Summarizer) extend(
 // is left out.
 func (s *Summarizer) verbatim(before conversation.Summary, said string) (part, whole string) {
 	whole = strings.ReplaceAll(before.Text, conversation.MsgEarlierOmitted, "")
-	return conversation.ClipMiddle(said, maxVerbatim), conversation.Join(whole, conversation.MsgEarlierOmitted)
+	return chat.ClipMiddle(said, maxVerbatim), conversation.Join(whole, conversation.MsgEarlierOmitted)
 }
 
 // summarizeOwn returns what is archived of own, what the person of the untrusted
@@ -184,10 +184,10 @@ func (s *Summarizer) summarizeOwn(
 	e := conversation.OwnPart(part)
 	e.Raw = s.Verbatim
 	if e.Raw {
-		e.Text = conversation.ClipMiddle(own, maxVerbatim)
+		e.Text = chat.ClipMiddle(own, maxVerbatim)
 	} else {
 		var used llm.Usage
-		e.Text, used = s.ask(ctx, "", conversation.ClipMiddle(own, 3*limit))
+		e.Text, used = s.ask(ctx, "", chat.ClipMiddle(own, 3*limit))
 		made.Usage = made.Usage.Add(used)
 	}
 	if e.Text == "" {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -47,5 +46,5 @@ func stepLine(s chat.Step) string {
 	default:
 		return ""
 	}
-	return "  " + safetext.Line(line, maxStepRunes-2)
+	return "  " + chat.Shorten(chat.OneLine(line), maxStepRunes-2)
 }

@@ -19,7 +19,6 @@ import (
 
 	"parley/channels"
 	"parley/channels/network"
-	"parley/channels/safetext"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
@@ -174,7 +173,7 @@ func (c *Channel) SetCommands(ctx context.Context, commands []channels.Command) 
 		option := map[string]any{"type": textOption, "name": "text", "description": c.cfg.Texts.MoreText}
 		menu = append(menu, map[string]any{
 			"name":        command.Name,
-			"description": safetext.Clip(command.Help, maxDescription),
+			"description": chat.Shorten(command.Help, maxDescription),
 			"options":     []any{option},
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"parley/channels/network"
-	"parley/channels/safetext"
 	"parley/chat"
 	"parley/panics"
 )
@@ -168,7 +167,7 @@ func ephemeralNotice(text string) map[string]any {
 	return map[string]any{
 		"type": answerMessage,
 		"data": map[string]any{
-			"content":          safetext.Clip(text, maxNotice),
+			"content":          chat.Shorten(text, maxNotice),
 			"flags":            ephemeralFlag | noPreviewFlag,
 			"allowed_mentions": noMentions(),
 		},

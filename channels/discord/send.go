@@ -177,7 +177,7 @@ func newButtons(q *chat.Question) []any {
 	}
 	var buttons []any
 	for i, choice := range q.Choices[:min(len(q.Choices), maxChoices)] {
-		label := cmp.Or(safetext.Line(choice, maxLabel), strconv.Itoa(i+1))
+		label := cmp.Or(chat.Shorten(chat.OneLine(choice), maxLabel), strconv.Itoa(i+1))
 		buttons = append(buttons, map[string]any{
 			"type": buttonType, "style": greyStyle, "label": label, "custom_id": network.Button(q, i),
 		})

@@ -1,41 +1,16 @@
-// Package safetext makes text that anybody wrote safe to show: lines, words without
+// Package safetext makes text that anybody wrote safe to show in chats: words without
 // markup, and names of people and files.
 package safetext
 
 import (
+	"parley/chat"
 	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-const (
-	maxPersonNameRunes = 64
-	zeroWidthJoiner    = '\u200d'
-)
-
-// Clip returns text, cut to at most so many runes.
-func Clip(text string, maxRunes int) string {
-	if runes := []rune(text); len(runes) > maxRunes {
-		return string(runes[:maxRunes-1]) + "…"
-	}
-	return text
-}
-
-// Line returns text as one line of at most so many runes, without characters that
-// cannot be seen or that reverse the direction of writing.
-func Line(text string, maxRunes int) string {
-	visible := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r), unicode.IsControl(r):
-			return ' '
-		case unicode.IsGraphic(r), r == zeroWidthJoiner: // which makes one emoji of several
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(text, ""))
-	return Clip(strings.Join(strings.Fields(visible), " "), maxRunes)
-}
+const maxPersonNameRunes = 64
 
 // WithoutMarkup returns the words of a person as one line that has no markup in
 // Markdown.
@@ -46,7 +21,7 @@ func WithoutMarkup(text string, maxRunes int) string {
 		}
 		return r
 	}, text)
-	return Line(plain, maxRunes)
+	return chat.Shorten(chat.OneLine(plain), maxRunes)
 }
 
 // PersonName returns a safe form of a name that an unknown sender chose (R-S11).

@@ -9,7 +9,6 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/channels/network"
-	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -30,7 +29,7 @@ func newKeyboard(q *chat.Question) models.ReplyMarkup {
 	oneRow := len(q.Choices) <= maxRow && width <= maxRowWidth
 	var rows [][]models.InlineKeyboardButton
 	for i, choice := range q.Choices {
-		label := cmp.Or(safetext.Line(choice, maxLabel), strconv.Itoa(i+1))
+		label := cmp.Or(chat.Shorten(chat.OneLine(choice), maxLabel), strconv.Itoa(i+1))
 		button := models.InlineKeyboardButton{Text: label, CallbackData: network.Button(q, i)}
 		if i == 0 || !oneRow {
 			rows = append(rows, nil)

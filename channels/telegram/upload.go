@@ -12,7 +12,6 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/channels/network"
-	"parley/channels/safetext"
 	"parley/chat"
 )
 
@@ -104,7 +103,7 @@ func (s *sender) sendFiles(ctx context.Context, to target, files []chat.File, as
 	if len(uploads) == 0 {
 		return s.sendText(ctx, to, html.EscapeString(lost), nil)
 	}
-	caption := safetext.Clip(lost, maxCaption)
+	caption := chat.Shorten(lost, maxCaption)
 	err = s.paced(ctx, to.chat, func() (err error) {
 		if len(uploads) > 1 {
 			sent, err = s.sendAlbum(ctx, to, uploads, as, caption)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"parley/channels/safetext"
 	"parley/chat"
 	"parley/store"
 )
@@ -68,7 +67,7 @@ func (l *conversationList) set(ctx context.Context, at chat.Address, conv conver
 func (l *conversationList) noteActivity(ctx context.Context, at chat.Address, conv conversation, e logEntry) error {
 	title := conv.Title
 	if title == "" && e.Who == whoPerson {
-		title = safetext.Line(e.Text, 60)
+		title = chat.Shorten(chat.OneLine(e.Text), 60)
 	}
 	if conv.Used && title == conv.Title && e.Time.Sub(conv.Last) < time.Minute {
 		return nil

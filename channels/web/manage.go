@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/channels/safetext"
+	"parley/chat"
 	"parley/response"
 )
 
@@ -68,7 +68,7 @@ func (c *Channel) renameConversation(req request) error {
 	if err := req.readJSON(&in); err != nil {
 		return err
 	}
-	title := safetext.Line(in.Title, 200)
+	title := chat.Shorten(chat.OneLine(in.Title), 200)
 	if title == "" {
 		return response.BadRequest("A title cannot be empty.")
 	}

@@ -1,0 +1,96 @@
+package chat
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clip returns the first n characters of text, followed by more if text is longer.
+// The result is a copy, so that it does not keep all of text in memory.
+func Clip(text string, n int, more string) string {
+	for i := range text {
+		if n--; n < 0 {
+			return strings.Clone(text[:i]) + more
+		}
+	}
+	return text
+}
+
+// ClipBytes returns the beginning of text, of at most n bytes. If text was cut, the
+// beginning ends with "…".
+func ClipBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(text[:n-len("…")], "")) + "…"
+}
+
+// Shorten returns text, cut to at most n characters. If it was cut, it ends with "…".
+func Shorten(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return strings.TrimSpace(Clip(text, n-1, "")) + "…"
+}
+
+// ClipMiddle returns text with at most about most bytes, its middle left out.
+func ClipMiddle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	head, tail := text[:most/2], text[len(text)-most/2:]
+	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
+}
+
+// IsShortCommand reports whether text is a command such as "/usage", which is
+// answered even for people who may not send anything else.
+func IsShortCommand(text string) bool { return strings.HasPrefix(text, "/") && len(text) < 200 }
+
+// Word returns the first word of text, and the rest of the text.
+func Word(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	i := strings.IndexFunc(text+" ", unicode.IsSpace)
+	return text[:i], strings.TrimSpace(text[i:])
+}
+
+// OneLine returns text as one line, safe to show wherever it is listed, whoever wrote
+// it: without control characters and without others that cannot be seen or that
+// reverse the direction of writing.
+func OneLine(text string) string {
+	visible := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), unicode.IsControl(r):
+			return ' '
+		case unicode.IsGraphic(r), r == zeroWidthJoiner, r == zeroWidthNonJoiner:
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, ""))
+	return strings.Join(strings.Fields(visible), " ")
+}
+
+// Invisible characters that OneLine keeps: one makes one emoji of several, and words
+// of Persian need the other.
+const (
+	zeroWidthJoiner    = '\u200d'
+	zeroWidthNonJoiner = '\u200c'
+)
+
+// Inline returns text, such as a name that somebody chose, fit for one line in
+// brackets, with at most about most bytes.
+func Inline(text string, most int) string {
+	return ClipMiddle(OneLine(strings.NewReplacer("[", " ", "]", " ").Replace(text)), most)
+}
+
+// Printable returns text with control characters, which could control a terminal,
+// replaced by spaces. Line breaks and tabs stay.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		isControl := r < ' ' || r >= 0x7f && r < 0xa0
+		if isControl && r != '\n' && r != '\t' {
+			return ' '
+		}
+		return r
+	}, text)
+}
