@@ -54,6 +54,7 @@ var rooms = map[string]string{
 	"agent/subagents":     "chat store texts tools",
 	"agent/summary":       "agent/budget agent/conversation chat llm memory tools",
 	"web/layout":          "response",
+	"web/toolpages":       "chat response store tools tools/custom tools/policy web/layout",
 }
 
 // ground names the rooms that import the standard library only.

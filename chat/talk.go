@@ -10,6 +10,15 @@ type Talk struct {
 	Last    time.Time `json:"last"` // time of the last message, to within ten minutes
 }
 
+// An Approval is an owner's yes to all calls with the same effect for a while.
+type Approval struct {
+	Chat    SessionID `json:"chat"`    // where it was given and is shown
+	Session SessionID `json:"session"` // for which it counts: Chat, or that of a subagent's parent
+	Effect  string    `json:"effect"`
+	By      string    `json:"by"`             // ID of who gave it
+	Until   time.Time `json:"until,omitzero"` // zero: until the conversation ends
+}
+
 // An Entry is one item of a conversation's transcript.
 type Entry struct {
 	Kind EntryKind `json:"kind"`

@@ -29,9 +29,15 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, most int64, v any) error {
 			Text:   fmt.Sprintf("the request is larger than %d KB", most>>10),
 		}
 	} else if err != nil {
-		return BadRequest("unexpected JSON: " + describeJSONError(err, v))
+		return JSONProblem(err, v)
 	}
 	return nil
+}
+
+// JSONProblem returns the Problem of a request whose JSON, because of err, cannot be
+// decoded into v.
+func JSONProblem(err error, v any) error {
+	return BadRequest("unexpected JSON: " + describeJSONError(err, v))
 }
 
 // describeJSONError says in terms of JSON why a decoder could not fill v.

@@ -40,6 +40,20 @@ func (a *admin) views() []route {
 	)
 }
 
+// tools returns the routes of the policy, custom tools and approvals.
+func (a *admin) tools() (routes []route) {
+	for _, rt := range a.cfg.Gateway.ToolAdmin.Routes() {
+		may := administrator
+		if rt.Anybody {
+			may = person
+		}
+		routes = append(routes, route{rt.Pattern, may, func(w http.ResponseWriter, r *http.Request, v visitor) error {
+			return rt.Handle(w, r, v.Sender)
+		}})
+	}
+	return routes
+}
+
 // errors returns the latest warnings and errors of the log.
 func (a *admin) errors(*http.Request) ([]redact.Line, error) { return a.cfg.Gateway.Errors(), nil }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"parley/memory"
 	"parley/response"
@@ -60,7 +61,17 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p response.Problem) {
 		http.Redirect(w, r, "/signin", http.StatusSeeOther)
 		return
 	}
+	if isToolAPI(r) {
+		response.JSON(w, p.Status, map[string]any{"success": false, "error": p.Text})
+		return
+	}
 	p.Write(w, r)
+}
+
+// isToolAPI reports whether r is for the API of package toolpages, which has errors
+// of a form of its own (B-062).
+func isToolAPI(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/api/admin/") || r.URL.Path == "/api/effective-policy"
 }
 
 const maxBody = 64 << 10 // bytes of a request that is not for a mounted handler

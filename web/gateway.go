@@ -12,6 +12,7 @@ import (
 	"parley/llm"
 	"parley/memory"
 	"parley/redact"
+	"parley/web/toolpages"
 )
 
 // A Gateway is what the owner sees and does, as functions of the parts that do it.
@@ -21,6 +22,7 @@ type Gateway struct {
 	Toolbox       Toolbox
 	Scheduler     Scheduler
 	Notes         *memory.Notes // long-term memory
+	ToolAdmin     toolpages.Admin
 
 	Model    func() string                  // the name of the model that answers
 	Reasons  func(context.Context) []string // why the gateway is not ready; empty when it is

@@ -118,7 +118,8 @@ const (
 	anyone permission = iota
 	person            // somebody who is signed in
 	owner
-	keyed // somebody with an API key
+	keyed         // somebody with an API key
+	administrator // an owner; others are told that they may not (B-068)
 )
 
 // A handler answers a visitor who may use its route. writeError answers with the
@@ -147,7 +148,7 @@ func (s *Server) routes() []route {
 		{"/v1/", keyed, s.models},
 		{"/", person, s.chat},
 	}
-	return slices.Concat(own, s.admin.views(), s.admin.actions())
+	return slices.Concat(own, s.admin.views(), s.admin.actions(), s.admin.tools())
 }
 
 // mux serves all routes to visitors whom identify knows.
@@ -207,6 +208,8 @@ func (rt route) check(v visitor) error {
 		return needsKey
 	case v.Role == chat.Unknown:
 		return response.Problem{Status: http.StatusUnauthorized, Text: "sign in first"}
+	case rt.may == administrator && (v.key() || v.Role != chat.Owner):
+		return response.Problem{Status: http.StatusForbidden, Text: "only owners may do that"}
 	case rt.may != keyed && v.key(), rt.may == owner && v.Role != chat.Owner:
 		return response.Problem{Status: http.StatusNotFound, Text: "there is no such page"}
 	}

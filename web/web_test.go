@@ -162,6 +162,7 @@ func (f *face) gateway(t testing.TB) Gateway {
 				return []tools.Record{tools.NewRecord(llm.ToolCall{ID: "c1", Name: "list_dir", Args: `{"path":"."}`}, evil, tools.Result{}, "main", 1)}, nil
 			},
 		},
+		ToolAdmin: f.toolAdmin(t),
 		Scheduler: f.clock(),
 		Notes:     f.memory(t),
 		Model:     func() string { return evil },
@@ -316,7 +317,7 @@ func decoded[T any](t testing.TB, r answer) (v T) {
 // walk calls f with a request for every route there is.
 func (f *face) walk(each func(rt route, a asking)) {
 	fill := strings.NewReplacer("/sessions/{id}", "/sessions/telegram:-100%2F7", "/talks/{id}", "/talks/telegram:-100%2F7",
-		"/pairings/{id}", "/pairings/ABCD2345", "/people/{id}", "/people/bert", "/changes/{id}", "/changes/2", "{id}", "telegram%2F%2F42%2F7")
+		"/pairings/{id}", "/pairings/ABCD2345", "/people/{id}", "/people/bert", "/changes/{id}", "/changes/2", "/icons/{name}", "/icons/brain.svg", "{id}", "telegram%2F%2F42%2F7")
 	for _, rt := range f.routes() {
 		method, at, ok := strings.Cut(rt.pattern, " ")
 		if !ok {
@@ -325,6 +326,9 @@ func (f *face) walk(each func(rt route, a asking)) {
 		a := asking{method: method, path: fill.Replace(at)}
 		if at == "/owner/talks" {
 			a.path += "?q=words"
+		}
+		if strings.HasSuffix(at, "/edit") || strings.HasSuffix(at, "/versions") || strings.HasSuffix(at, "/diff") || strings.HasSuffix(at, "/file") {
+			a.path += "?id=calc&version=1&name=meta.json"
 		}
 		each(rt, a)
 	}
@@ -382,6 +386,8 @@ func TestRights(t *testing.T) {
 			return
 		case rt.may == person:
 			wantAnna = 200
+		case rt.may == administrator:
+			wantAnna, wantKey = 403, 403
 		case rt.may == keyed:
 			wantAnna, wantKey = 401, 200
 		}

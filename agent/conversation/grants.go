@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/store"
 	"parley/tools"
 )
 
@@ -48,4 +49,48 @@ func (ss *Sessions) Granted(ctx context.Context, s tools.Scope) func(effect stri
 		}
 		return slices.ContainsFunc(st.Grants, func(g Grant) bool { return g.Covers(grantSession(s), effect) })
 	}
+}
+
+// Approvals returns what owners have approved for a while, by chat.
+func (ss *Sessions) Approvals(ctx context.Context) (all []chat.Approval, err error) {
+	for id, err := range ss.IDs(ctx, "") {
+		if err != nil {
+			return nil, fmt.Errorf("list approvals: %w", err)
+		}
+		st, _, err := ss.Lookup(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("list approvals: %w", err)
+		}
+		for _, g := range st.Grants {
+			if !g.Over() {
+				given := chat.Approval{Chat: id, Session: g.Session, Effect: g.Effect, By: g.By, Until: g.Until}
+				all = append(all, given)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Revoke takes a back. The error is store.ErrNotFound if there is no such approval.
+func (ss *Sessions) Revoke(ctx context.Context, a chat.Approval) error {
+	_, rev, err := ss.Lookup(ctx, a.Chat)
+	if err != nil {
+		return err
+	}
+	if rev == 0 {
+		return store.ErrNotFound
+	}
+	found := false
+	err = ss.Update(ctx, a.Chat, func(s *State) {
+		left := slices.DeleteFunc(slices.Clone(s.Grants), func(g Grant) bool { return g.Covers(a.Session, a.Effect) })
+		found = len(left) < len(s.Grants)
+		s.Grants = left
+	})
+	if err != nil {
+		return err
+	}
+	if !found {
+		return store.ErrNotFound
+	}
+	return nil
 }

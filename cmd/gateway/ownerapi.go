@@ -9,6 +9,7 @@ import (
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
+	"parley/web/toolpages"
 )
 
 // An ownerAPI is what the owner's pages and the command line see and do.
@@ -28,6 +29,7 @@ func (o ownerAPI) view() web.Gateway {
 			Replies: o.app.hub.DeadLetters(), Messages: o.app.pool.DeadLetters(), Redact: o.app.redact,
 		},
 		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
+		ToolAdmin: o.toolAdmin(),
 		Scheduler: o.jobs(),
 		Notes:     o.app.knowledge.notes,
 		Model:     func() string { return o.app.now.Load().Agent.Model },
@@ -36,6 +38,17 @@ func (o ownerAPI) view() web.Gateway {
 		Damaged:   o.app.verifier.Damaged,
 		Channels:  o.channels, Pairings: o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
 		Usage: o.app.pool.Budget().Usage, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
+	}
+}
+
+// toolAdmin returns what the pages of policy, custom tools and approvals show and do.
+func (o ownerAPI) toolAdmin() toolpages.Admin {
+	return toolpages.Admin{
+		Policy:    o.app.policy,
+		Approvals: o.app.pool.Sessions().Approvals,
+		Revoke:    o.app.pool.Sessions().Revoke,
+		Audit:     o.app.auditLog.Add,
+		Zone:      o.app.Config.Zone(),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -175,4 +176,34 @@ func (b *Book) rules(ctx context.Context, s tools.Scope) (rules, error) {
 func (b *Book) ModelsOff(ctx context.Context, s tools.Scope) ([]string, error) {
 	r, err := b.rules(ctx, s)
 	return r.config.DisabledModels, err
+}
+
+// Forget removes a tool that is gone from all that the policy says, so that a later
+// one of that name is not moved (B-067).
+func (b *Book) Forget(ctx context.Context, tool string) error {
+	for e, err := range b.configs.Each(ctx, "") {
+		if errors.Is(err, store.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the policy: %w", err)
+		}
+		named := func(o Override) bool { return slices.Contains(o.Tools, tool) }
+		if !slices.ContainsFunc(slices.Collect(maps.Values(e.Value.CategoryOverrides)), named) {
+			continue
+		}
+		_, _, err = b.configs.Update(ctx, e.Key, func(c *Config) error {
+			for category, o := range c.CategoryOverrides {
+				o.Tools = slices.DeleteFunc(slices.Clone(o.Tools), func(name string) bool { return name == tool })
+				c.CategoryOverrides[category] = o
+			}
+			maps.DeleteFunc(c.CategoryOverrides, func(_ string, o Override) bool { return o.Empty() })
+			c.UpdatedAt = time.Now().UTC()
+			return nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("remove %s from the policy: %w", tool, err)
+		}
+	}
+	return nil
 }

@@ -228,3 +228,42 @@ func (o Override) merge(next Override) Override {
 	}
 	return o
 }
+
+// Summary says in one line what c changes, for the audit log.
+func (c Config) Summary() string {
+	var parts []string
+	for _, category := range slices.Sorted(maps.Keys(c.ForcedCategoryStates)) {
+		state := "not forced"
+		if on := c.ForcedCategoryStates[category]; on != nil {
+			state = map[bool]string{true: "on", false: "off"}[*on]
+		}
+		parts = append(parts, category+" "+state)
+	}
+	for _, category := range c.RemoveCategories {
+		parts = append(parts, category+" removed")
+	}
+	for _, category := range slices.Sorted(maps.Keys(c.CategoryOverrides)) {
+		o := c.CategoryOverrides[category]
+		if o.DefaultEnabled != nil {
+			parts = append(parts, fmt.Sprintf("%s by default %t", category, *o.DefaultEnabled))
+		}
+		if len(o.Tools) > 0 {
+			parts = append(parts, category+" has "+strings.Join(o.Tools, " "))
+		}
+	}
+	for _, model := range c.DisabledModels {
+		parts = append(parts, "model "+model+" off")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.UIBlocks)) {
+		parts = append(parts, fmt.Sprintf("%s %t", key, c.UIBlocks[key]))
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Empty reports whether o changes nothing.
+func (o Override) Empty() bool {
+	return o.Label == nil && len(o.Tools) == 0 && o.DefaultEnabled == nil && o.SilentWhenDisabled == nil
+}

@@ -7,7 +7,7 @@ async function act(method, path, body) {
   const answer = await fetch(path, { method, headers, body });
   if (answer.status === 204) return null;
   const told = await answer.json();
-  if (!answer.ok) throw new Error(told.error.message);
+  if (!answer.ok) throw Object.assign(new Error(told.error.message ?? told.error), { status: answer.status });
   return told;
 }
 
@@ -20,14 +20,27 @@ function tell(told) {
   said.focus();
 }
 
+// show puts what was told into the elements of a section that name its fields.
+function show(id, told) {
+  const section = document.getElementById(id);
+  for (const out of section.querySelectorAll("[data-out]")) {
+    const value = told[out.dataset.out] ?? "";
+    out.textContent = typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
+  }
+  section.hidden = false;
+  section.scrollIntoView({ block: "nearest" });
+}
+
 async function go(element, method, path, body) {
   if (element.dataset.sure && !confirm(element.dataset.sure)) return;
   said.textContent = "";
   try {
     const told = await act(method, path, body);
     if (told?.link ?? told?.secret) tell(told);
-    else location.assign(element.dataset.then ?? location.href);
+    else if (element.dataset.show) show(element.dataset.show, told.data);
+    else location.assign(element.dataset.then ?? told?.then ?? location.href);
   } catch (err) {
+    if (err.status === 409) for (const button of element.querySelectorAll("[data-conflict]")) button.hidden = false;
     said.textContent = err.message.replace(/\.?$/, ".");
     said.scrollIntoView({ block: "nearest" });
   }
@@ -46,5 +59,8 @@ document.addEventListener("submit", (event) => {
   const form = event.target.closest("form[data-post]");
   if (!form) return;
   event.preventDefault();
-  go(form, "POST", form.dataset.post, JSON.stringify(Object.fromEntries(new FormData(form))));
+  const fields = Object.fromEntries(new FormData(form, event.submitter));
+  const other = document.getElementById(form.dataset.with);
+  if (other) Object.assign(fields, Object.fromEntries(new FormData(other)));
+  go(form, "POST", form.dataset.post, JSON.stringify(fields));
 });

@@ -1,0 +1,424 @@
+package toolpages
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"parley/chat"
+	"parley/response"
+	"parley/store"
+	"parley/tools/policy"
+	"parley/web/layout"
+)
+
+// A sheet is what the policy page shows of one target.
+type sheet struct {
+	target   policy.Target
+	config   policy.Config
+	damaged  bool // config cannot be read
+	all      policy.Policy
+	defaults policy.Defaults
+}
+
+// loadSheet returns the sheet of t.
+func (a *Admin) loadSheet(r *http.Request, t policy.Target) (s sheet, err error) {
+	ctx := r.Context()
+	s.target = t
+	s.config, err = a.Policy.Of(ctx, t)
+	if s.damaged = errors.Is(err, store.ErrDamaged); err != nil && !s.damaged {
+		return s, explain(err)
+	}
+	if s.all, err = a.Policy.All(ctx); err != nil {
+		return s, err
+	}
+	s.defaults, err = a.Policy.Defaults(ctx)
+	return s, err
+}
+
+// policyPage serves the policy for the target that the query names (B-070).
+func (a *Admin) policyPage(w http.ResponseWriter, r *http.Request, _ chat.Sender) error {
+	query := r.URL.Query()
+	t := policy.Target{
+		Type:  cmp.Or(policy.TargetType(query.Get("type")), policy.Global),
+		Value: strings.TrimSpace(query.Get("value")),
+	}
+	s, err := a.loadSheet(r, t)
+	if err != nil {
+		return err
+	}
+	return response.Page(w, http.StatusOK, layout.Page("/admin/policy", "Policy", s.content()))
+}
+
+func (s sheet) content() g.Group {
+	damaged := h.Section(h.Class("alert"), h.H2(g.Text("This policy is damaged on disk")),
+		h.P(g.Text("Until it is saved again, all tools are off for whom it is for.")))
+	return g.Group{
+		h.P(g.Text("Switch groups of tools off, and move tools between groups, for everybody or for some. " +
+			"A change counts from the next turn on. The policy only takes away: whoever may not use a tool " +
+			"by tools.rules in the config, or because it is for owners, does not get it here.")),
+		s.chooser(),
+		layout.Heading("target", describe(s.target)),
+		g.If(s.damaged, damaged),
+		s.form(),
+	}
+}
+
+// describe returns the name of t for people.
+func describe(t policy.Target) string {
+	switch t.Type {
+	case policy.Global:
+		return "Everybody"
+	case policy.Role:
+		return map[string]string{"owner": "Owners", "admin": "Owners", "user": "All who are no owners"}[t.Value]
+	case policy.Invite:
+		return "Invited as " + t.Value
+	case policy.Channel:
+		return "Channel " + t.Value
+	}
+	return t.Value
+}
+
+// chooser returns links to the targets that have a policy, and a form for others.
+func (s sheet) chooser() g.Node {
+	targets := []policy.Target{
+		{Type: policy.Global}, {Type: policy.Role, Value: "owner"}, {Type: policy.Role, Value: "user"},
+	}
+	for _, kind := range []struct {
+		name policy.TargetType
+		of   map[string]policy.Config
+	}{{policy.Invite, s.all.Invites}, {policy.User, s.all.Users}, {policy.Channel, s.all.Channels}} {
+		for _, value := range slices.Sorted(maps.Keys(kind.of)) {
+			targets = append(targets, policy.Target{Type: kind.name, Value: value})
+		}
+	}
+	for _, t := range append(s.all.Damaged, s.target) {
+		if !slices.Contains(targets, t) {
+			targets = append(targets, t)
+		}
+	}
+	links := g.Map(targets, func(t policy.Target) g.Node {
+		return h.Li(h.A(h.Href(sheetPath(t)), g.If(t == s.target, h.Aria("current", "true")), g.Text(describe(t))))
+	})
+	return g.Group{
+		h.Nav(h.Class("chips"), h.Aria("label", "Whom a policy is for"), h.Ul(links)),
+		h.Form(h.Method("get"), h.Action("/admin/policy"),
+			h.Label(h.For("type"), g.Text("Somebody else")),
+			h.Select(h.ID("type"), h.Name("type"),
+				h.Option(h.Value("user"), g.Text("Person or group")),
+				h.Option(h.Value("channel"), g.Text("Channel")),
+				h.Option(h.Value("invite"), g.Text("Invitation")),
+			),
+			h.Label(h.For("value"), g.Text("called")),
+			h.Input(h.ID("value"), h.Name("value"), h.Required(), h.MaxLength("128"), h.AutoComplete("off"),
+				h.Placeholder("telegram:42"), h.Aria("describedby", "valueHelp")),
+			h.Button(g.Text("Open")),
+			h.Small(h.ID("valueHelp"), g.Text("A person or group such as telegram:42, a channel such as discord, "+
+				"or the name in an invitation to this page.")),
+		),
+	}
+}
+
+func sheetPath(t policy.Target) string {
+	return "/admin/policy?" + url.Values{"type": {string(t.Type)}, "value": {t.Value}}.Encode()
+}
+
+// Names of the form's fields begin with what they say of the name that follows.
+const (
+	fieldState  = "state:"  // of a category
+	fieldSilent = "silent:" // of a category
+	fieldTool   = "tool:"   // the categories of a tool
+	fieldModel  = "model:"
+	fieldBlock  = "block:"
+)
+
+// States of a category in the form; "" leaves it as it is elsewhere.
+const (
+	stateOn      = "on"
+	stateOff     = "off"
+	stateLifted  = "lifted"
+	stateRemoved = "removed"
+)
+
+func (s sheet) form() g.Node {
+	base := ""
+	if !s.config.UpdatedAt.IsZero() {
+		base = s.config.UpdatedAt.Format(time.RFC3339Nano)
+	}
+	return h.Form(h.Class("sheet"), h.Data("post", "/admin/policy"),
+		h.Input(h.Type("hidden"), h.Name("type"), h.Value(string(s.target.Type))),
+		h.Input(h.Type("hidden"), h.Name("value"), h.Value(s.target.Value)),
+		h.Input(h.Type("hidden"), h.Name("updated_at"), h.Value(base)),
+		s.categoryTable(),
+		s.toolTable(),
+		h.FieldSet(h.Legend(g.Text("Models that may not be used")),
+			g.If(len(s.defaults.Models) == 0, g.Text("There are none.")),
+			g.Map(s.defaults.Models, func(name string) g.Node {
+				return checkbox(fieldModel+name, name, slices.Contains(s.config.DisabledModels, name))
+			}),
+		),
+		h.FieldSet(h.Legend(g.Text("Hidden on the chat page")),
+			g.Map(s.defaults.UIBlockKeys, func(key string) g.Node {
+				return checkbox(fieldBlock+key, blockLabels[key], s.config.UIBlocks[key])
+			}),
+		),
+		h.P(saveButtons()),
+	)
+}
+
+// blockLabels say what each key of policy.UIBlockKeys hides.
+var blockLabels = map[string]string{
+	"block_delete": "Deleting conversations",
+	"block_steps":  "Which tools are at work",
+	"block_upload": "Attaching files",
+}
+
+func checkbox(name, label string, checked bool) g.Node {
+	return h.Label(h.Class("check"),
+		h.Input(h.Type("checkbox"), h.Name(name), g.If(checked, h.Checked())), g.Text(label))
+}
+
+// categories returns the categories that exist or that the policy names.
+func (s sheet) categories() []string {
+	return slices.Compact(slices.Sorted(func(yield func(string) bool) {
+		for _, names := range [][]string{
+			slices.Collect(maps.Keys(s.defaults.Categories)),
+			slices.Collect(maps.Keys(s.config.CategoryOverrides)),
+			slices.Collect(maps.Keys(s.all.Global.CategoryOverrides)),
+			slices.Collect(maps.Keys(s.config.ForcedCategoryStates)),
+			s.config.RemoveCategories,
+		} {
+			for _, name := range names {
+				if !yield(name) {
+					return
+				}
+			}
+		}
+	}))
+}
+
+// state returns the state of a category in the form.
+func (s sheet) state(category string) string {
+	forced, known := s.config.ForcedCategoryStates[category]
+	switch {
+	case slices.Contains(s.config.RemoveCategories, category):
+		return stateRemoved
+	case !known:
+		return ""
+	case forced == nil:
+		return stateLifted
+	case *forced:
+		return stateOn
+	}
+	return stateOff
+}
+
+func (s sheet) categoryTable() g.Node {
+	options := []struct{ value, text string }{
+		{"", "not decided here"}, {stateOn, "on"}, {stateOff, "off"}, {stateRemoved, "removed"},
+	}
+	if s.target.Type != policy.Global {
+		options = append(options, struct{ value, text string }{stateLifted, "not forced"})
+	}
+	rows := g.Map(s.categories(), func(category string) g.Node {
+		now := s.state(category)
+		o := s.config.CategoryOverrides[category]
+		label := s.defaults.Categories[category].Label
+		if o.Label != nil {
+			label = *o.Label
+		}
+		return h.Tr(
+			layout.RowHead(g.Text(category), g.If(label != "" && label != category, h.Small(g.Text(" "+label)))),
+			h.Td(h.Select(h.Name(fieldState+category), h.Aria("label", category+" is"),
+				g.Map(options, func(option struct{ value, text string }) g.Node {
+					return h.Option(h.Value(option.value), g.If(option.value == now, h.Selected()), g.Text(option.text))
+				}))),
+			h.Td(h.Input(h.Type("checkbox"), h.Name(fieldSilent+category),
+				h.Aria("label", "Do not tell the model that "+category+" is off"),
+				g.If(o.SilentWhenDisabled != nil && *o.SilentWhenDisabled, h.Checked()))),
+			h.Td(h.Class("text"), g.Text(strings.Join(s.members(category), " "))),
+		)
+	})
+	return g.Group{
+		layout.Heading("categories", "Groups of tools"),
+		layout.Table("categories", []string{"Group", "State", "Silent", "Tools"}, "There are none.", rows),
+		h.Small(g.Text("The model is told which groups are off, unless they are silent. " +
+			"A removed group is gone without a word.")),
+	}
+}
+
+// moved returns the categories to which the policy moves each tool.
+func (s sheet) moved() map[string][]string {
+	moved := map[string][]string{}
+	for _, category := range slices.Sorted(maps.Keys(s.config.CategoryOverrides)) {
+		for _, tool := range s.config.CategoryOverrides[category].Tools {
+			moved[tool] = append(moved[tool], category)
+		}
+	}
+	return moved
+}
+
+// own returns the category of each tool when no policy moves it.
+func (s sheet) own() map[string]string {
+	own := map[string]string{}
+	for category, c := range s.defaults.Categories {
+		for _, tool := range c.Tools {
+			own[tool] = category
+		}
+	}
+	return own
+}
+
+// placed returns the categories of a tool, as the form shows them.
+func (s sheet) placed(tool string) string {
+	if moved := s.moved()[tool]; len(moved) > 0 {
+		return strings.Join(moved, ", ")
+	}
+	return s.own()[tool]
+}
+
+// members returns the tools of a category as this sheet groups them.
+func (s sheet) members(category string) (names []string) {
+	moved := s.moved()
+	for tool, own := range s.own() {
+		if slices.Contains(moved[tool], category) || len(moved[tool]) == 0 && own == category {
+			names = append(names, tool)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s sheet) toolTable() g.Node {
+	own := s.own()
+	rows := g.Map(slices.Sorted(maps.Keys(own)), func(tool string) g.Node {
+		return h.Tr(
+			layout.RowHead(g.Text(tool)),
+			h.Td(h.Input(h.Name(fieldTool+tool), h.Value(s.placed(tool)), h.List("groups"), h.MaxLength("128"),
+				h.AutoComplete("off"), h.Aria("label", "Group of "+tool))),
+		)
+	})
+	return g.Group{
+		layout.Heading("tools", "Move tools"),
+		h.DataList(h.ID("groups"), g.Map(s.categories(), func(name string) g.Node { return h.Option(h.Value(name)) })),
+		layout.Table("tools", []string{"Tool", "Group"}, "There are none.", rows),
+		h.Small(g.Text("A name that is no group yet makes one. Moving a tool gives it to nobody new.")),
+	}
+}
+
+// savePolicyForm stores what the form of the policy page says. What it does not show
+// stays.
+func (a *Admin) savePolicyForm(w http.ResponseWriter, r *http.Request, who chat.Sender) error {
+	var form map[string]string
+	if err := response.ReadJSON(w, r, maxBody, &form); err != nil {
+		return err
+	}
+	t := policy.Target{Type: policy.TargetType(form["type"]), Value: form["value"]}
+	s, err := a.loadSheet(r, t)
+	if err != nil {
+		return err
+	}
+	c := s.apply(form)
+	c.UpdatedAt = time.Time{}
+	if form["overwrite"] == "" {
+		if base := form["updated_at"]; base != "" {
+			c.UpdatedAt, err = time.Parse(time.RFC3339Nano, base)
+		}
+		if err != nil || c.UpdatedAt.IsZero() && !s.config.UpdatedAt.IsZero() {
+			return explain(policy.ErrConflict)
+		}
+	}
+	if err := a.storePolicy(r, who, t, c); err != nil {
+		return err
+	}
+	return answer(w, nil)
+}
+
+// apply returns the Config of s as form changes it.
+func (s sheet) apply(form map[string]string) policy.Config {
+	c := policy.Config{
+		CategoryOverrides:    maps.Clone(s.config.CategoryOverrides),
+		ForcedCategoryStates: maps.Clone(s.config.ForcedCategoryStates),
+		RemoveCategories:     slices.Clone(s.config.RemoveCategories),
+		DisabledModels:       slices.Clone(s.config.DisabledModels),
+		UIBlocks:             maps.Clone(s.config.UIBlocks),
+	}
+	for _, category := range s.categories() {
+		state, shown := form[fieldState+category]
+		if !shown {
+			continue
+		}
+		delete(c.ForcedCategoryStates, category)
+		c.RemoveCategories = without(c.RemoveCategories, category)
+		switch state {
+		case stateRemoved:
+			c.RemoveCategories = append(c.RemoveCategories, category)
+		case stateOn, stateOff:
+			c.ForcedCategoryStates[category] = new(state == stateOn)
+		case stateLifted:
+			c.ForcedCategoryStates[category] = nil
+		}
+		o := c.CategoryOverrides[category]
+		o.SilentWhenDisabled = nil
+		if form[fieldSilent+category] != "" {
+			o.SilentWhenDisabled = new(true)
+		}
+		c.CategoryOverrides[category] = o
+	}
+	for tool := range s.own() {
+		if wanted, shown := form[fieldTool+tool]; shown && wanted != s.placed(tool) {
+			s.move(c, tool, strings.Split(wanted, ","))
+		}
+	}
+	maps.DeleteFunc(c.CategoryOverrides, func(_ string, o policy.Override) bool { return o.Empty() })
+	for _, model := range s.defaults.Models {
+		c.DisabledModels = without(c.DisabledModels, model)
+		if form[fieldModel+model] != "" {
+			c.DisabledModels = append(c.DisabledModels, model)
+		}
+	}
+	for _, key := range s.defaults.UIBlockKeys {
+		if form[fieldBlock+key] != "" {
+			c.UIBlocks[key] = true
+		} else if c.UIBlocks[key] {
+			delete(c.UIBlocks, key)
+		}
+	}
+	return c
+}
+
+// move changes c so that tool is in these categories. Its own one needs no entry,
+// unless the tool is in others, too.
+func (s sheet) move(c policy.Config, tool string, to []string) {
+	for category, o := range c.CategoryOverrides {
+		o.Tools = without(o.Tools, tool)
+		c.CategoryOverrides[category] = o
+	}
+	var wanted []string
+	for _, category := range to {
+		if category = strings.TrimSpace(category); category != "" && !slices.Contains(wanted, category) {
+			wanted = append(wanted, category)
+		}
+	}
+	if len(wanted) == 1 && wanted[0] == s.own()[tool] {
+		return
+	}
+	for _, category := range wanted {
+		o := c.CategoryOverrides[category]
+		o.Tools = append(slices.Clone(o.Tools), tool)
+		c.CategoryOverrides[category] = o
+	}
+}
+
+// without returns list without name.
+func without(list []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
+}

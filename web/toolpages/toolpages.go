@@ -1,0 +1,138 @@
+// Package toolpages has the pages and the API with which owners administer tools:
+// the policy (B-070 to B-074), custom tools (B-061 to B-069) and approvals.
+package toolpages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"parley/chat"
+	"parley/response"
+	"parley/store"
+	"parley/tools/custom"
+	"parley/tools/policy"
+)
+
+// An Admin serves the pages and the API, of what its fields show and change.
+type Admin struct {
+	Policy *policy.Book    // nil: there are no routes
+	Custom *custom.Library // nil: custom tools are switched off
+	// Test runs a custom tool for who, and returns what is shown of it (B-018).
+	Test func(ctx context.Context, who chat.Sender, t Trial) (any, error)
+
+	// Approvals lists what owners approved for a while. Revoke takes one back.
+	Approvals func(context.Context) ([]chat.Approval, error)
+	Revoke    func(context.Context, chat.Approval) error
+
+	Audit func(kind, who, what string) // receives events for the audit log (R-S27)
+	Zone  *time.Location               // of times that people are shown
+}
+
+// A Trial is a test run of a custom tool: of the one that is stored, or of Draft.
+type Trial struct {
+	ID        string          `json:"id"`
+	Draft     *custom.Draft   `json:"draft"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// A Handler answers a request of somebody who may make it. The error may be a
+// response.Problem.
+type Handler func(w http.ResponseWriter, r *http.Request, who chat.Sender) error
+
+// A Route is a pattern of http.ServeMux with what answers it.
+type Route struct {
+	Pattern string
+	Anybody bool // who is signed in may use it, and not only owners
+	Handle  Handler
+}
+
+// Routes returns all routes.
+func (a *Admin) Routes() []Route {
+	if a.Policy == nil {
+		return nil
+	}
+	routes := []Route{
+		{Pattern: "GET /admin/policy", Handle: a.policyPage},
+		{Pattern: "POST /admin/policy", Handle: a.savePolicyForm},
+		{Pattern: "GET /admin/approvals", Handle: a.approvalsPage},
+		{Pattern: "GET /api/admin/policy", Handle: a.getPolicy},
+		{Pattern: "POST /api/admin/policy", Handle: a.setPolicy},
+		{Pattern: "GET /api/admin/approvals", Handle: a.listApprovals},
+		{Pattern: "POST /api/admin/approvals/revoke", Handle: a.revoke},
+		{Pattern: "GET /api/effective-policy", Anybody: true, Handle: a.effectivePolicy},
+		{Pattern: "GET /static/icons/{name}", Anybody: true, Handle: serveIcon},
+		{Pattern: "/admin/", Handle: notFound},
+		{Pattern: "/api/admin/", Handle: notFound},
+	}
+	if a.Custom == nil {
+		return append(routes, Route{Pattern: "GET /admin/custom-tools", Handle: noCustomTools})
+	}
+	return append(routes, a.customRoutes()...)
+}
+
+func noCustomTools(w http.ResponseWriter, _ *http.Request, _ chat.Sender) error {
+	return page(w, customTitle, g.Group{h.P(g.Text("Custom tools are switched off in the config."))})
+}
+
+func notFound(http.ResponseWriter, *http.Request, chat.Sender) error { return store.ErrNotFound }
+
+// answer answers with data in the form of this API.
+func answer(w http.ResponseWriter, data any) error {
+	response.JSON(w, http.StatusOK, map[string]any{"success": true, "data": data})
+	return nil
+}
+
+// maxBody is how many bytes a request may have: four files and what is around them.
+const maxBody = 2 << 20
+
+// readLenient decodes the JSON body of r into v. Unknown fields are ignored, so that
+// what this API returned can be sent back to it.
+func readLenient(w http.ResponseWriter, r *http.Request, v any) error {
+	var raw json.RawMessage
+	if err := response.ReadJSON(w, r, maxBody, &raw); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return response.JSONProblem(err, v)
+	}
+	return nil
+}
+
+func isRefusal(err error) bool {
+	_, refused := errors.AsType[*custom.Refusal](err)
+	return refused
+}
+
+// explain makes err a Problem if whoever asked can do something about it.
+func explain(err error) error {
+	refusal, refused := errors.AsType[*custom.Refusal](err)
+	switch {
+	case err == nil:
+		return nil
+	case refused:
+		return response.BadRequest(refusal.Text)
+	case errors.Is(err, custom.ErrNotFound):
+		return response.Problem{Status: http.StatusNotFound, Text: err.Error()}
+	case errors.Is(err, custom.ErrConflict), errors.Is(err, policy.ErrConflict):
+		return response.Problem{Status: http.StatusConflict, Text: err.Error() + ": nothing was saved"}
+	}
+	if wrong, ok := errors.AsType[policy.UserError](err); ok {
+		return response.BadRequest(wrong.Text)
+	}
+	return err
+}
+
+// formatTime returns t for people.
+func (a *Admin) formatTime(t time.Time) string {
+	zone := a.Zone
+	if zone == nil {
+		zone = time.Local
+	}
+	return t.In(zone).Format("2006-01-02 15:04")
+}
