@@ -82,6 +82,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	}
 	r.Text = conversation.Join(text, note)
 	r.Also = otherIDs(t.jobs, r.Quote)
+	r.Files = t.openTurn().Attachments()
 	r.Failed = how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
 		r.Steps = t.steps()

@@ -174,6 +174,7 @@ type Tools struct {
 	Web      WebTools `json:"web"`
 	Weather  Weather  `json:"weather"`
 	Exec     Exec     `json:"exec"`
+	Python   Python   `json:"python"`
 }
 
 // Exec says how programs are run that models and tools choose, and what the commands of exec may use.
@@ -210,8 +211,35 @@ const label = `[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?`
 
 var (
 	isHost     = regexp.MustCompile(`^(\*\.)?` + label + `(\.` + label + `)*$`)
+	isModule   = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 	isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
+
+// Python says what the code of execute_python may do.
+type Python struct {
+	// Default is the level of a call that names none.
+	Default      string       `json:"default" default:"standard" allowed:"lenient, standard, strict"`
+	ExtraModules ExtraModules `json:"extraModules"`
+}
+
+// ExtraModules are what code of a level may import besides (A-048).
+type ExtraModules struct {
+	Standard []string `json:"standard"`
+	Strict   []string `json:"strict"`
+}
+
+// Check implements [Checker].
+func (m *ExtraModules) Check(report func(key, problem string)) {
+	check := func(level string, names []string) {
+		for i, name := range names {
+			if !isModule.MatchString(name) {
+				report(fmt.Sprintf("%s[%d]", level, i), `must be the name of a module, such as "numpy" or "xml.dom"`)
+			}
+		}
+	}
+	check("standard", m.Standard)
+	check("strict", m.Strict)
+}
 
 // WebTools say how the agent reaches the web.
 type WebTools struct {

@@ -193,6 +193,7 @@ type Result struct {
 	Failed   bool     `json:"failed,omitempty"`
 	Code     string   `json:"code,omitempty"`     // of a failure: CodeNotFound and so on
 	Pictures []string `json:"pictures,omitempty"` // files of the workspace to show to models with vision (D-052)
+	Attached []string `json:"attached,omitempty"` // files of the workspace that come with the turn's answer
 	End      string   `json:"end,omitempty"`      // ends the turn, with this text for the person (C-030, C-041)
 
 	// The pipeline sets these.

@@ -311,6 +311,7 @@ func (h *History) finish(seq uint64, r Record) {
 		h.add(seq, Entry{read: true, pictures: shown, sources: untrusted}, llm.Message{Role: llm.User, Text: text})
 	}
 	o.finish(m, *result)
+	o.attach(result.Attached)
 	o.distrust(untrusted)
 	if r.Told != "" {
 		o.told = append(o.told, r.Told)

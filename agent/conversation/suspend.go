@@ -43,6 +43,7 @@ func (h *History) suspend(a Suspension) {
 	rest.heard = nil
 	rest.said = slices.Clone(o.said)
 	rest.steps = slices.Clone(o.steps)
+	rest.files = slices.Clone(o.files)
 	delete(rest.keys, a.Key)
 	for _, m := range o.heard {
 		if m.Key() != a.Key {

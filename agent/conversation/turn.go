@@ -1,6 +1,9 @@
 package conversation
 
 import (
+	"mime"
+	"path"
+	"slices"
 	"strings"
 
 	"parley/chat"
@@ -20,6 +23,7 @@ type OpenTurn struct {
 	said    []llm.Message            // the model's answers, and what tools said at the end
 	cuts    int                      // number of answers that were cut at the length limit
 	told    []string                 // what tools told the person meanwhile
+	files   []chat.File              // what tools made for the person
 	steps   []chat.Step              // the calls that have ended
 	fault   string                   // the last failure of a tool
 	usage   map[string]llm.Usage     // by model
@@ -83,6 +87,23 @@ func (o *OpenTurn) EndedByTool() bool { return o.ending }
 
 // Told returns what tools told the person during the turn.
 func (o *OpenTurn) Told() []string { return o.told }
+
+// maxAttached is how many files come with an answer: as many as with a message.
+const maxAttached = 10
+
+// Attachments returns the files that come with the answer.
+func (o *OpenTurn) Attachments() []chat.File { return slices.Clone(o.files) }
+
+// attach adds files of the workspace to the answer. One that was made again replaces the older one of
+// the same name, and when there are too many, the latest are kept.
+func (o *OpenTurn) attach(paths []string) {
+	for _, at := range paths {
+		f := chat.File{Path: at, Name: path.Base(at), Type: mime.TypeByExtension(path.Ext(at))}
+		o.files = slices.DeleteFunc(o.files, func(older chat.File) bool { return older.Name == f.Name })
+		o.files = append(o.files, f)
+	}
+	o.files = o.files[max(0, len(o.files)-maxAttached):]
+}
 
 // Answers returns the model's answers, and what tools said when they ended the
 // turn, without what was rolled back.

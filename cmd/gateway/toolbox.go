@@ -42,6 +42,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		recall:   t.app.knowledge.recall,
 		cron:     jobHostOf(t.app).order,
 		log:      t.app.Log,
+		stored:   t.app.maxStored,
 		sandbox:  t.app.sandbox,
 		agents: agents.Config{
 			Runner:   t.app.pool.Subagents(),

@@ -15,6 +15,7 @@ import (
 	"parley/tools/data"
 	"parley/tools/files"
 	"parley/tools/message"
+	"parley/tools/python"
 	"parley/tools/recall"
 	"parley/tools/sandbox"
 	"parley/tools/web"
@@ -30,7 +31,8 @@ type toolHost struct {
 	cron     cron.Manager
 	agents   agents.Config
 	log      *slog.Logger
-	sandbox  sandbox.Runner // what every tool that starts a program starts it with
+	stored   func() int64  // bytes of files that a person may have in the workspace
+	sandbox  *sandbox.Auto // what every tool that starts a program starts it with
 }
 
 // toolSources are what offers tools, from the lowest layer to the highest. A new
@@ -42,6 +44,17 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 	}
 	lookups.Log = h.log
 	web, err := web.New(lookups)
+	if err != nil {
+		return nil, err
+	}
+	extra := c.Tools.Python.ExtraModules
+	interpreter, err := python.New(python.Config{
+		Sandbox:   h.sandbox,
+		Default:   python.Level(c.Tools.Python.Default),
+		Extra:     map[python.Level][]string{python.Standard: extra.Standard, python.Strict: extra.Strict},
+		Log:       h.log,
+		MaxStored: h.stored,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +78,7 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 			builtIn[i].Timeout = c.Tools.Timeout
 		}
 	}
-	return []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), agents.New(h.agents)}, nil
+	return []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), interpreter, agents.New(h.agents)}, nil
 }
 
 // toolCategories lists the categories of the tools there are, sorted. The tools
@@ -74,6 +87,7 @@ func toolCategories() (list []string) {
 	c := &config.Config{}
 	c.Tools.Web.Search.Provider = "duckduckgo"
 	sources, _ := toolSources(c, toolHost{files: files.New(files.Rules{})}) // the provider is known
+	list = append(list, python.Category)                                    // also where there is no Python
 	owner := tools.Scope{From: chat.Sender{Role: chat.Owner}}
 	for _, source := range sources {
 		all, _ := source.Tools(context.Background(), owner) // none of these fails

@@ -567,7 +567,7 @@ func TestTourCommands(t *testing.T) {
 		t.Errorf("everybody may, and is told %q", text)
 	}
 	rules("owners", 1)
-	const gone = "Error: Tool 'list_dir' not found. Available: ask_user, calculator, crawl_batch, cron, fetch_page, get_weather, json_process, memory_search, message, multi_agent, new_task, spawn, text_process, web_fetch, web_search" + tellsModel // D-020
+	const gone = "Error: Tool 'list_dir' not found. Available: ask_user, calculator, crawl_batch, cron, execute_python, fetch_page, get_weather, json_process, memory_search, message, multi_agent, new_task, spawn, text_process, web_fetch, web_search" + tellsModel // D-020
 	if text := try(asker, "."); offered() || text != gone {
 		t.Errorf("who is no owner is told %q", text)
 	}

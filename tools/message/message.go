@@ -27,9 +27,9 @@ type args struct {
 }
 
 const description = "Say something in the chat now, before your work is done, or in another chat of the same person. " +
-	"It is also the only way to send files, with media: read_file shows them only to you. With buttons you do not " +
-	"wait: the choice comes later, as a message from the person. Your final answer is sent without this tool: " +
-	"do not say the same thing twice."
+	"It also sends files, with media: read_file shows them only to you. With buttons you do not wait: the choice " +
+	"comes later, as a message from the person. Your final answer is sent without this tool: do not say the same " +
+	"thing twice."
 
 var errNoTarget = errors.New("No target channel/chat specified") //nolint:staticcheck // the words of D-087
 

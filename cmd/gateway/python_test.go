@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/llm/llmtest"
+)
+
+// drawingCode writes a picture of 3 by 2 points without any library.
+const drawingCode = `
+import struct, zlib
+def chunk(kind, data):
+    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+with open('red.png', 'wb') as f:
+    f.write(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 3, 2, 8, 2, 0, 0, 0)) +
+        chunk(b'IDAT', zlib.compress((b'\x00' + b'\xff\x00\x00' * 3) * 2)) + chunk(b'IEND', b''))
+`
+
+// TestPythonPicture: a picture that Python code writes reaches the chat as a picture, with the answer, once, and the
+// model sees it, too.
+func TestPythonPicture(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		said := spokenLast(r)
+		drawn := slices.IndexFunc(r.Messages, func(m llmtest.Message) bool { return m.Role == "tool" })
+		switch {
+		case said == "draw" && drawn < 0:
+			args := fmt.Sprintf(`{"code": %q, "strictness": "lenient"}`, drawingCode)
+			return llmtest.Reply{Calls: call("execute_python", args)}
+		case said != "bye":
+			return llmtest.Reply{Text: "drawn: " + r.Messages[drawn].Content}
+		}
+		return echo(ctx, r)
+	})
+	w.model["vision"] = true
+	w.more["tools"] = map[string]any{"exec": map[string]any{"sandbox": "none"}}
+	w.start()
+	w.tg.Say(person, "draw")
+	texts := w.told(person, "the picture", func(texts []string) bool { return strings.Contains(strings.Join(texts, ""), "red.png") })
+	if !strings.Contains(strings.Join(texts, ""), `"success":true`) {
+		t.Fatalf("%q", texts)
+	}
+	w.tg.Say(person, "bye")
+	w.told(person, "the next answer", func(texts []string) bool { return strings.HasSuffix(texts[len(texts)-1], "bye") })
+	sent := 0
+	for _, m := range w.tg.Chat(person) {
+		for _, f := range m.Files {
+			if sent++; f.Kind != "photo" || !strings.HasPrefix(string(f.Data), "\x89PNG") {
+				t.Errorf("%s %q %q", f.Kind, f.Name, f.Data)
+			}
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(w.dir, "workspace", "work", "python", "*", "red.png"))
+	if sent != 1 || len(kept) != 1 || err != nil {
+		t.Errorf("%d pictures were sent, and %q are kept, %v", sent, kept, err)
+	}
+	seen := false
+	for _, r := range w.llm.Requests() {
+		for _, m := range r.Messages {
+			seen = seen || len(m.Images) > 0
+		}
+	}
+	if !seen {
+		t.Error("the model was not shown the picture")
+	}
+}

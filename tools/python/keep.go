@@ -1,0 +1,134 @@
+package python
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/tools"
+	"parley/tools/sandbox"
+	"parley/workspace"
+)
+
+const (
+	filesFolder = sandbox.WorkDir + "/python" // in the workspace
+	maxFiles    = 10                          // of one run, as in one message
+	maxName     = 100                         // characters
+)
+
+// kept are the files of a run that are now in the workspace.
+type kept struct {
+	paths    []string
+	pictures []string // those of paths that models can be shown
+	note     string   // for the model
+}
+
+// keep copies the files that code wrote to the workspace of c. They are never held back because of
+// each other: what cannot be kept is mentioned.
+func (p *Interpreter) keep(c tools.Call, folder scratch) (k kept) {
+	var lost []string
+	for i, name := range folder.files() {
+		if i == maxFiles {
+			lost = append(lost, fmt.Sprintf("there were more than %d files", maxFiles))
+			break
+		}
+		at, picture, err := p.keepFile(c, folder, name)
+		if err != nil {
+			lost = append(lost, err.Error())
+			continue
+		}
+		k.paths = append(k.paths, at)
+		if picture {
+			k.pictures = append(k.pictures, at)
+		}
+	}
+	if len(lost) > 0 {
+		k.note = "Not kept: " + strings.Join(lost, "; ") + ". "
+	}
+	switch {
+	case len(k.paths) == 0:
+	case c.Depth > 0:
+		k.note += "The files are in the workspace. Nobody is sent them unless you name their paths in your answer."
+	default:
+		k.note += "The files are sent with your answer: do not send them otherwise."
+	}
+	k.note = strings.TrimSpace(k.note)
+	return k
+}
+
+// keepFile copies one file, and returns its path in the workspace. A call that is repeated after a
+// crash writes to the same path. The error is for the model.
+func (p *Interpreter) keepFile(c tools.Call, folder scratch, name string) (at string, picture bool, err error) {
+	if !legible(name) {
+		return "", false, fmt.Errorf("%q is not a name for a file", chat.Clip(name, maxName, "…"))
+	}
+	if c.Workspace == nil {
+		return "", false, fmt.Errorf("%s, because there is no workspace", name)
+	}
+	data, err := folder.read(name, maxFile)
+	if err != nil {
+		return "", false, fmt.Errorf("%s cannot be read or is too big", name)
+	}
+	to, err := c.Workspace.Named(path.Join(filesFolder, fmt.Sprintf("%.6x", sha256.Sum256([]byte(c.Key()))), name))
+	if err != nil {
+		return "", false, err
+	}
+	if err := p.reserve(c, workspace.DiskBytes(int64(len(data)))); err != nil {
+		return "", false, err
+	}
+	if err := write(c, to, data); err != nil {
+		return "", false, err
+	}
+	_, err = llm.NewImage(data)
+	return to.String(), err == nil, nil
+}
+
+// legible reports whether name can be shown to people, as the name of a file.
+func legible(name string) bool {
+	isStrange := func(r rune) bool { return !unicode.IsPrint(r) || r == '\\' }
+	return utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxName && !strings.ContainsFunc(name, isStrange)
+}
+
+// reserve returns an error if the person whom c works for may not store as many bytes.
+func (p *Interpreter) reserve(c tools.Call, bytes int64) error {
+	who := c.Whose()
+	if who == chat.TheOwner || p.cfg.MaxStored == nil {
+		return nil
+	}
+	limit := p.cfg.MaxStored()
+	if limit <= 0 {
+		return nil
+	}
+	used, ok, err := c.Workspace.Reserve(string(who), who.InboxFolder(), bytes, limit)
+	if err != nil || ok {
+		return err
+	}
+	return fmt.Errorf("this person's files use %.1f MB of the %.1f MB allowed, and this would add %.1f MB",
+		float64(used)/1e6, float64(limit)/1e6, float64(bytes)/1e6)
+}
+
+// write writes a file that code of c made. It may hold what the model has read, so that in an
+// untrusted turn it is untrusted (R-S12).
+func write(c tools.Call, at workspace.Path, data []byte) error {
+	who := c.Whose()
+	author := who
+	if c.Tainted {
+		author = ""
+	}
+	if author != chat.TheOwner {
+		if err := c.Workspace.SetOrigin(at, string(author)); err != nil {
+			return err
+		}
+	}
+	if who != chat.TheOwner {
+		if err := c.Workspace.Charge(at, string(who)); err != nil {
+			return err
+		}
+	}
+	return c.Workspace.WriteFile(at, data)
+}

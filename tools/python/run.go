@@ -1,0 +1,130 @@
+package python
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/tools"
+	"parley/tools/sandbox"
+)
+
+//go:embed run.py
+var program string
+
+// What code may use, at each level.
+const (
+	maxMemory    = 512 << 20 // bytes
+	maxProcesses = 64        // threads included
+	maxFile      = 20 << 20  // bytes: more than networks take
+	maxOutput    = 1 << 20   // bytes
+	cpuReserve   = 5 * time.Second
+)
+
+// A finished is a run of code that has ended.
+type finished struct {
+	output  string
+	result  json.RawMessage // nil if there is none
+	problem string          // why it failed; "" if it did not
+	code    string          // of the failure
+}
+
+// run runs code in folder.
+func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code string) (done finished, err error) {
+	path, err := Find()
+	if err != nil {
+		return done, err
+	}
+	rules := p.levels[level]
+	extra := p.extraModules(level)
+	flags := []string{path, "-I", "-B", "-X", "utf8"}
+	if level != Lenient && extra == "" {
+		flags = append(flags, "-S") // without packages that are installed beside Python it starts faster
+	}
+	stdout := &head{}
+	stderr := &head{}
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := folder.watch(cancel)
+	o, err := p.cfg.Sandbox.Run(limited, sandbox.Spec{
+		Args:    append(flags, "-c", program),
+		Dir:     folder.dir,
+		Env:     environment(folder.dir),
+		Stdin:   fmt.Appendf(nil, "%s;%s;%s\n%s", level, rules.modules, extra, code),
+		Stdout:  stdout,
+		Stderr:  stderr,
+		Folders: []sandbox.Folder{{Path: folder.dir, Access: sandbox.ReadWrite}},
+		Limits: sandbox.Limits{
+			Wall:      rules.timeout,
+			CPU:       rules.timeout + cpuReserve,
+			Memory:    maxMemory,
+			Processes: maxProcesses,
+			FileSize:  maxFile,
+			Output:    2 * maxOutput,
+		},
+	})
+	stop()
+	if err != nil {
+		return done, err
+	}
+	stdout.dropped += o.Dropped
+	done.output = stdout.String()
+	switch {
+	case errors.Is(context.Cause(limited), errScratchFull):
+		done.problem = "Execution failed: " + errScratchFull.Error()
+	case o.End == sandbox.TimedOut:
+		done.problem = fmt.Sprintf("Execution timeout (%ds limit in '%s' mode)", int(rules.timeout/time.Second), level)
+		done.code = tools.CodeTimeout
+	case o.End == sandbox.Exceeded:
+		done.problem = fmt.Sprintf("Execution failed: the code used more than it may: %d MB of memory, %d processes "+
+			"and threads, %v of processor time", maxMemory>>20, maxProcesses, rules.timeout+cpuReserve)
+	case o.Exit != 0:
+		done.problem = cmp.Or(strings.TrimSpace(stderr.String()), "Execution failed")
+	default:
+		done.result = folder.result()
+		return done, nil
+	}
+	if done.output != "" {
+		done.problem += "\n\nIt had printed:\n" + done.output
+	}
+	return done, nil
+}
+
+// environment returns the variables of code that runs in dir. A library that draws must not look for a
+// screen, and one that calculates must not start a thread for each processor of a large machine.
+func environment(dir string) map[string]string {
+	return map[string]string{
+		"HOME":                 dir,
+		"MPLBACKEND":           "Agg",
+		"OMP_NUM_THREADS":      "4",
+		"OPENBLAS_NUM_THREADS": "4",
+	}
+}
+
+// A head keeps the beginning of what is written to it, maxOutput bytes.
+type head struct {
+	kept    []byte
+	dropped int64
+}
+
+// Write never fails.
+func (h *head) Write(p []byte) (int, error) {
+	n := min(len(p), maxOutput-len(h.kept))
+	h.kept = append(h.kept, p[:n]...)
+	h.dropped += int64(len(p) - n)
+	return len(p), nil
+}
+
+// String returns what was kept, and says how much was not.
+func (h *head) String() string {
+	text := strings.ToValidUTF8(string(h.kept), "\ufffd")
+	if h.dropped > 0 {
+		text += fmt.Sprintf("\n... (%d more bytes were left out)", h.dropped)
+	}
+	return text
+}
