@@ -1,6 +1,7 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY tools/sandbox/early/go.mod tools/sandbox/early/
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /out/parley ./cmd/gateway && mkdir -m 700 /out/data

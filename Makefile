@@ -11,7 +11,7 @@ torture:
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
-	go vet ./...
+	go vet ./... early.parley
 	go mod tidy -diff
 	go tool -modfile=lint/go.mod golangci-lint run
 

@@ -80,6 +80,9 @@ var homes = map[string]string{
 	"mvdan.cc/sh":                                  "tools/shell",
 	"github.com/landlock-lsm/go-landlock":          "tools/sandbox/landlock",
 
+	// Our own module for processes that must begin before everything else is initialised.
+	"early.parley": "tools/sandbox tools/sandbox/landlock tools/sandbox/none tools/sandbox/probe",
+
 	"github.com/bwmarrin/discordgo":      "channels/discord",
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",

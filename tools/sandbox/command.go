@@ -32,8 +32,8 @@ const (
 	// program starts, and {"exit-code": n} when it has ended, but not if it was not started.
 	Namespace
 
-	// Reaper commands call Reap: they end everything, and then themselves, when StatusFile can be
-	// read to its end. That is so when Parley dies, too.
+	// Reaper commands are processes of package early: they end everything, and then themselves, when
+	// StatusFile can be read to its end. That is so when Parley dies, too.
 	Reaper
 )
 

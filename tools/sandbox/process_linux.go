@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"early.parley"
 )
 
 // gate holds a command back until its limits are set, and ends it if Parley dies before. It is
@@ -28,10 +30,10 @@ type process struct {
 	exited chan struct{} // closed when it has ended
 	state  *os.ProcessState
 
-	group    *cgroup  // nil if none can be made
-	tell     *status  // of a Namespace command; else nil
-	lifeline *os.File // of a Reaper command; else nil
-	tree     tree     // the processes that were seen
+	group    *cgroup    // nil if none can be made
+	tell     *status    // of a Namespace command; else nil
+	lifeline *os.File   // of a Reaper command; else nil
+	tree     early.Tree // the processes that were seen
 }
 
 // A status is what a Namespace command tells about itself.
@@ -72,7 +74,7 @@ func (v *Supervisor) start(c Command, files []*os.File, limits Limits) (_ *proce
 		p.tell = &status{done: make(chan struct{})}
 		go p.tell.read(ours)
 	}
-	p.tree.root = p.handle.Pid
+	p.tree.Root = p.handle.Pid
 	if err := p.open(gateWrite, limits); err != nil {
 		closeAll(fourth, gateWrite)
 		return nil, errors.Join(err, p.end())
@@ -96,8 +98,13 @@ func (p *process) spawn(c Command, files []*os.File) error {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+		path := "/bin/sh"
 		args := append([]string{"sh", "-c", gate, "sh"}, c.Args...)
-		handle, err := os.StartProcess("/bin/sh", args, &os.ProcAttr{
+		if c.Kind == Reaper { // which is a gate itself
+			path = c.Args[0]
+			args = c.Args
+		}
+		handle, err := os.StartProcess(path, args, &os.ProcAttr{
 			Dir: c.Dir, Env: c.Env, Files: files,
 			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 		})
@@ -135,7 +142,7 @@ func (p *process) confine(limits Limits) error {
 	if !p.group.limitsProcesses() && os.Getuid() != 0 {
 		// The kernel counts all processes of the user, so this is for the worst only: the tree is
 		// counted, too.
-		most := uint64(countThreads(os.Getuid()) + 2*limits.Processes)
+		most := uint64(early.CountThreads(os.Getuid()) + 2*limits.Processes)
 		list[unix.RLIMIT_NPROC] = unix.Rlimit{Cur: most, Max: most}
 	}
 	for which, limit := range list {
@@ -170,7 +177,7 @@ func (p *process) exceeded(limits Limits) bool {
 		return false
 	default:
 	}
-	threads, memory := p.tree.sample()
+	threads, memory := p.tree.Sample()
 	return !p.group.limitsProcesses() && threads > limits.Processes+spareThreads ||
 		!p.group.limitsMemory() && memory > limits.Memory
 }
@@ -216,7 +223,7 @@ func (p *process) killAll() error {
 			return killAndWait(first)
 		}
 	}
-	return p.tree.kill()
+	return p.tree.Kill()
 }
 
 // exitCode returns with which code the program ended, and whether it was started.

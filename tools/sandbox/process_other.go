@@ -27,21 +27,6 @@ func SecretFile(name string, content []byte) (*os.File, error) {
 	return file, nil
 }
 
-// Reap has start start a process, and returns its exit code.
-func Reap(start func() (*os.Process, error)) (int, error) {
-	handle, err := start()
-	if err != nil {
-		return 0, err
-	}
-	p := &process{handle: handle}
-	p.state, err = handle.Wait()
-	if err != nil {
-		return 0, err
-	}
-	code, _ := p.exitCode()
-	return code, nil
-}
-
 type cgroupPlaces struct{}
 
 // A process is a command that runs. On this system there is only its process group to find what it

@@ -7,21 +7,18 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 
+	"early.parley"
 	"parley/tools/sandbox"
 )
 
 // A Runner is a [sandbox.Runner] that confines nothing but what Limits says. Its programs have the
 // whole network.
-type Runner struct {
-	// Reaper is the command that calls sandbox.RunReaper and takes the program as further arguments.
-	// Without it, what leaves the program's session and loses its parent may outlive the program
-	// where no cgroup can be made.
-	Reaper []string
-}
+type Runner struct{}
 
 // Run implements [sandbox.Runner].
-func (r Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+func (Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
 	if len(s.Args) == 0 {
 		return sandbox.Outcome{}, sandbox.ErrNoProgram
 	}
@@ -42,8 +39,8 @@ func (r Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error
 		Dir:  cmp.Or(s.Dir, temp),
 		Env:  s.Environ(map[string]string{"HOME": temp, "TMPDIR": temp}),
 	}
-	if len(r.Reaper) > 0 {
-		c.Args = append(r.Reaper[:len(r.Reaper):len(r.Reaper)], c.Args...)
+	if runtime.GOOS == "linux" { // elsewhere what leaves the program's group may outlive it
+		c.Args = append([]string{early.Path, early.Reaper}, c.Args...)
 		c.Kind = sandbox.Reaper
 	}
 	var supervisor sandbox.Supervisor

@@ -3,7 +3,6 @@ package none_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,43 +11,28 @@ import (
 	"parley/tools/sandbox/none"
 )
 
-const reaperCommand = "sandbox-reaper"
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == reaperCommand {
-		os.Exit(sandbox.RunReaper(os.Args[2:]))
-	}
-	os.Exit(m.Run())
-}
-
-// Programs end as their limits say, with and without a reaper.
+// Programs end as their limits say.
 func TestEnds(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, r := range map[string]none.Runner{"alone": {}, "reaper": {Reaper: []string{self, reaperCommand}}} {
-		for _, c := range []struct {
-			script string
-			limits sandbox.Limits
-			end    sandbox.End
-			exit   int
-			out    string
-		}{
-			{"cat; exit 3", sandbox.Limits{}, sandbox.Exited, 3, "input"},
-			{"kill -9 $$", sandbox.Limits{}, sandbox.Exited, 137, ""},
-			{"sleep 60 & echo held", sandbox.Limits{}, sandbox.Exited, 0, "held\n"},
-			{"trap '' TERM; sleep 60", sandbox.Limits{Wall: 100 * time.Millisecond}, sandbox.TimedOut, -1, ""},
-			{"while :; do :; done", sandbox.Limits{CPU: time.Second}, sandbox.Exceeded, -1, ""},
-			{"yes | head -c 10000000", sandbox.Limits{Output: 4}, sandbox.Exited, 0, "y\ny\n"},
-		} {
-			var out bytes.Buffer
-			o, err := r.Run(t.Context(), sandbox.Spec{
-				Args: []string{"sh", "-c", c.script}, Stdin: []byte("input"), Stdout: &out, Limits: c.limits,
-			})
-			if err != nil || o.End != c.end || o.Exit != c.exit || out.String() != c.out {
-				t.Errorf("%s, %q ended with %+v, %v and wrote %q", name, c.script, o, err, out.String())
-			}
+	for _, c := range []struct {
+		script string
+		limits sandbox.Limits
+		end    sandbox.End
+		exit   int
+		out    string
+	}{
+		{"cat; exit 3", sandbox.Limits{}, sandbox.Exited, 3, "input"},
+		{"kill -9 $$", sandbox.Limits{}, sandbox.Exited, 137, ""},
+		{"sleep 60 & echo held", sandbox.Limits{}, sandbox.Exited, 0, "held\n"},
+		{"trap '' TERM; sleep 60", sandbox.Limits{Wall: 100 * time.Millisecond}, sandbox.TimedOut, -1, ""},
+		{"while :; do :; done", sandbox.Limits{CPU: time.Second}, sandbox.Exceeded, -1, ""},
+		{"yes | head -c 10000000", sandbox.Limits{Output: 4}, sandbox.Exited, 0, "y\ny\n"},
+	} {
+		var out bytes.Buffer
+		o, err := (none.Runner{}).Run(t.Context(), sandbox.Spec{
+			Args: []string{"sh", "-c", c.script}, Stdin: []byte("input"), Stdout: &out, Limits: c.limits,
+		})
+		if err != nil || o.End != c.end || o.Exit != c.exit || out.String() != c.out {
+			t.Errorf("%q ended with %+v, %v and wrote %q", c.script, o, err, out.String())
 		}
 	}
 }

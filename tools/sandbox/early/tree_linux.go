@@ -1,4 +1,4 @@
-package sandbox
+package early
 
 import (
 	"bytes"
@@ -6,15 +6,13 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// A tree is a process with all that descends from it, as far as /proc tells. What was seen once is
+// A Tree is a process with all that descends from it, as far as /proc tells. What was seen once is
 // remembered: its parent may end before it.
-type tree struct {
-	root  int
-	below bool           // root itself and its session do not belong to it
+type Tree struct {
+	Root  int
+	Below bool           // Root itself and its session do not belong to it
 	known map[int]uint64 // the processes that were seen, and when they started
 }
 
@@ -27,7 +25,7 @@ type stat struct {
 }
 
 // find returns the processes of t that are alive.
-func (t *tree) find() []stat {
+func (t *Tree) find() []stat {
 	if t.known == nil {
 		t.known = map[int]uint64{}
 	}
@@ -35,7 +33,7 @@ func (t *tree) find() []stat {
 	within := map[int]bool{}
 	for pid, s := range all {
 		started, seen := t.known[pid]
-		own := pid == t.root || s.session == t.root && !t.below
+		own := pid == t.Root || s.session == t.Root && !t.Below
 		within[pid] = own || seen && started == s.started
 	}
 	for grown := true; grown; {
@@ -49,7 +47,7 @@ func (t *tree) find() []stat {
 	}
 	var alive []stat
 	for pid, is := range within {
-		if !is || t.below && pid == t.root {
+		if !is || t.Below && pid == t.Root {
 			continue
 		}
 		t.known[pid] = all[pid].started
@@ -60,8 +58,8 @@ func (t *tree) find() []stat {
 	return alive
 }
 
-// sample returns how many threads the processes of t have, and how many bytes of memory.
-func (t *tree) sample() (threads int, memory int64) {
+// Sample returns how many threads the processes of t have, and how many bytes of memory.
+func (t *Tree) Sample() (threads int, memory int64) {
 	for _, s := range t.find() {
 		threads += s.threads
 		memory += ownMemory(s.pid)
@@ -69,9 +67,9 @@ func (t *tree) sample() (threads int, memory int64) {
 	return threads, memory
 }
 
-// kill ends all processes of t. It stops them first: of processes that fork all the time, one
+// Kill ends all processes of t. It stops them first: of processes that fork all the time, one
 // could otherwise get away.
-func (t *tree) kill() error {
+func (t *Tree) Kill() error {
 	for deadline := time.Now().Add(endTimeout); ; {
 		stopped := 0
 		for round := 0; round < 20; round++ {
@@ -167,12 +165,12 @@ func ownMemory(pid int) int64 {
 	return sum
 }
 
-// countThreads returns how many threads the processes of a user have.
-func countThreads(uid int) int {
+// CountThreads returns how many threads the processes of a user have.
+func CountThreads(uid int) int {
 	total := 0
 	for pid, s := range readStats() {
-		var info unix.Stat_t
-		if unix.Stat("/proc/"+strconv.Itoa(pid), &info) != nil || int(info.Uid) != uid {
+		var info syscall.Stat_t
+		if syscall.Stat("/proc/"+strconv.Itoa(pid), &info) != nil || int(info.Uid) != uid {
 			continue
 		}
 		total += s.threads

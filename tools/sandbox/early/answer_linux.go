@@ -1,0 +1,219 @@
+package early
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// A request is a system call that the kernel holds until it is answered: seccomp_notif.
+type request struct {
+	id    uint64
+	tid   uint32
+	flags uint32
+	call  int32
+	arch  uint32
+	ip    uint64
+	args  [6]uint64
+}
+
+// A response is what the call returns: seccomp_notif_resp.
+type response struct {
+	id    uint64
+	value int64
+	errno int32 // negative
+	flags uint32
+}
+
+// What ioctl does with the listener of a seccomp filter.
+const (
+	receiveRequest = 0xc0502100
+	sendResponse   = 0xc0182101
+	checkRequest   = 0x40082102
+)
+
+// Numbers that package syscall lacks.
+const (
+	oPath             = 0x200000
+	atFDCWD           = -100
+	atSymlinkNoFollow = 0x100
+	maxPath           = 4096
+)
+
+// A changer is a system call that changes what a file is besides its content. Landlock lets
+// programs do that to all files of their user. So the filter has the launcher asked, and the
+// launcher does it to files that the program may change. Each number is that of an argument; -1 is
+// none.
+type changer struct {
+	change func(file string, fd int, r request, c changer) error
+	folder int // that a path is relative to, or the file itself if there is no path
+	path   int
+	value  int
+	flags  int
+}
+
+// Changers are the system calls that the filter of a Plan must Ask about.
+func Changers() (calls []uint32) {
+	for call := range changers {
+		calls = append(calls, uint32(call))
+	}
+	return calls
+}
+
+// answer answers the requests of listener until this process ends.
+func answer(listener int, p Plan) {
+	syscall.CloseOnExec(listener)
+	for {
+		var r request
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), receiveRequest, uintptr(unsafe.Pointer(&r)))
+		if errno != 0 {
+			time.Sleep(time.Millisecond) // the caller was killed, or there is none any more
+			continue
+		}
+		a := response{id: r.id}
+		if err := p.perform(listener, r); err != nil {
+			errno, known := err.(syscall.Errno)
+			if !known || errno == syscall.EACCES {
+				errno = syscall.EPERM
+			}
+			a.errno = -int32(errno)
+		}
+		_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), sendResponse, uintptr(unsafe.Pointer(&a)))
+	}
+}
+
+// perform does in the place of a program what it asks for, if it may.
+func (p Plan) perform(listener int, r request) error {
+	c, known := changers[r.call]
+	if !known {
+		return syscall.EPERM
+	}
+	fd, err := r.open(c)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), checkRequest, uintptr(unsafe.Pointer(&r.id)))
+	if errno != 0 { // the thread is gone, and what was opened may be another's
+		return errno
+	}
+	link := "/proc/self/fd/" + strconv.Itoa(fd)
+	path, err := os.Readlink(link)
+	if err != nil {
+		return syscall.EPERM
+	}
+	if !p.writable(path) {
+		return syscall.EPERM
+	}
+	return c.change(link, fd, r, c)
+}
+
+// open opens, as a path only, the file that r is about.
+func (r request) open(c changer) (int, error) {
+	self := "/proc/" + strconv.Itoa(int(r.tid))
+	base := self + "/cwd"
+	if c.folder >= 0 {
+		if folder := int32(r.args[c.folder]); folder != atFDCWD {
+			base = self + "/fd/" + strconv.Itoa(int(folder))
+		}
+	}
+	flags := oPath | syscall.O_CLOEXEC
+	if c.path < 0 || r.args[c.path] == 0 {
+		return syscall.Open(base, flags, 0)
+	}
+	name, err := r.readString(r.args[c.path])
+	switch {
+	case err != nil:
+		return 0, err
+	case name == "":
+		return syscall.Open(base, flags, 0)
+	case strings.HasPrefix(name, "/proc/self/"):
+		name = self + strings.TrimPrefix(name, "/proc/self")
+	}
+	if c.flags >= 0 && r.args[c.flags]&atSymlinkNoFollow != 0 {
+		flags |= syscall.O_NOFOLLOW
+	}
+	if name[0] == '/' {
+		return syscall.Open(name, flags, 0)
+	}
+	folder, err := syscall.Open(base, oPath|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer syscall.Close(folder)
+	return syscall.Openat(folder, name, flags, 0)
+}
+
+// read returns up to n bytes of the memory of the thread that asks.
+func (r request) read(address uint64, n int) ([]byte, error) {
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(int(r.tid))+"/mem", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer syscall.Close(fd)
+	data := make([]byte, n)
+	n, err = syscall.Pread(fd, data, int64(address))
+	if err != nil {
+		return nil, syscall.EFAULT
+	}
+	return data[:n], nil
+}
+
+func (r request) readString(address uint64) (string, error) {
+	data, err := r.read(address, maxPath)
+	if err != nil {
+		return "", err
+	}
+	text, _, complete := bytes.Cut(data, []byte{0})
+	if !complete {
+		return "", syscall.ENAMETOOLONG
+	}
+	return string(text), nil
+}
+
+// changeMode is chmod. No program is made one that runs with the rights of its owner.
+func changeMode(file string, _ int, r request, c changer) error {
+	mode := uint32(r.args[c.value])
+	if mode&(syscall.S_ISUID|syscall.S_ISGID) != 0 {
+		return syscall.EPERM
+	}
+	return syscall.Chmod(file, mode)
+}
+
+// changeOwner is chown, to the owner that a file has.
+func changeOwner(_ string, fd int, r request, c changer) error {
+	var info syscall.Stat_t
+	if err := syscall.Fstat(fd, &info); err != nil {
+		return err
+	}
+	same := func(wanted uint64, is uint32) bool { return int32(wanted) == -1 || uint32(wanted) == is }
+	if same(r.args[c.value], info.Uid) && same(r.args[c.value+1], info.Gid) {
+		return nil
+	}
+	return syscall.EPERM
+}
+
+// changeTimes is utimensat.
+func changeTimes(file string, _ int, r request, c changer) error {
+	const size = 32
+	times := []syscall.Timespec{{Nsec: utimeNow}, {Nsec: utimeNow}}
+	if address := r.args[c.value]; address != 0 {
+		data, err := r.read(address, size)
+		if err != nil || len(data) < size {
+			return syscall.EFAULT
+		}
+		for i := range times {
+			times[i].Sec = int64(binary.LittleEndian.Uint64(data[16*i:]))
+			times[i].Nsec = int64(binary.LittleEndian.Uint64(data[16*i+8:]))
+		}
+	}
+	return syscall.UtimesNano(file, times)
+}
+
+// utimeNow as nanoseconds stands for the time that it is.
+const utimeNow = 1<<30 - 1

@@ -1,0 +1,3 @@
+module early.parley
+
+go 1.26.0

@@ -1,0 +1,217 @@
+package early
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// What a launcher writes over its Plan.
+const (
+	Started = "started\n"
+	Failed  = "failed\n" // and why
+)
+
+// exitFailed is the exit code of a launcher that did not start the program.
+const exitFailed = 125
+
+// launch runs the program of the plan, confined, and ends everything that the program leaves. It
+// returns the program's exit code, or 128 and the signal that ended it.
+func launch() int {
+	closeOnExec()
+	file := os.NewFile(PlanFile, "plan")
+	tell := func(result string) { _, _ = file.WriteAt([]byte(result), 0) }
+	plan, err := readPlan(file)
+	if err != nil {
+		tell(Failed + err.Error() + "\x00")
+		return exitFailed
+	}
+	parley := os.Getppid()
+	code, err := reap(func() (*os.Process, error) {
+		p, err := start(plan)
+		if err != nil {
+			tell(Failed + err.Error() + "\x00")
+		} else {
+			tell(Started)
+		}
+		return p, err
+	})
+	if os.Getppid() != parley { // which would have removed it
+		RemoveAll(plan.Temp)
+	}
+	if err != nil {
+		return max(code, exitFailed)
+	}
+	return code
+}
+
+// closeOnExec keeps the files of this process from the program.
+func closeOnExec() {
+	for file := GateFile; file <= RulesetFile; file++ {
+		syscall.CloseOnExec(file)
+	}
+}
+
+func readPlan(file *os.File) (Plan, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return Plan{}, err
+	}
+	data := make([]byte, info.Size())
+	if _, err := file.ReadAt(data, 0); err != nil {
+		return Plan{}, err
+	}
+	return Decode(data)
+}
+
+// start starts the program of p from a thread that has confined itself, and which ends then. The
+// other threads stay as they are, so that the program, which has the rights of that thread only,
+// can do nothing to this process.
+func start(p Plan) (*os.Process, error) {
+	type result struct {
+		process *os.Process
+		err     error
+	}
+	done := make(chan result)
+	go func() { // not the main thread: that is locked to init
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		if err := confine(p); err != nil {
+			done <- result{nil, err}
+			return
+		}
+		process, err := os.StartProcess(p.Path, p.Args, &os.ProcAttr{
+			Dir: p.Dir, Env: p.Env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+			Sys: &syscall.SysProcAttr{Setsid: true},
+		})
+		done <- result{process, err}
+	}()
+	r := <-done
+	return r.process, r.err
+}
+
+// Numbers of prctl, Landlock and seccomp that package syscall lacks. They are the same on all
+// machines.
+const (
+	prSetNoNewPrivs      = 38
+	prCapbsetDrop        = 24
+	lastCapability       = 63 // there are 64 bits
+	capabilityVersion    = 0x20080522
+	sysLandlockRestrict  = 446
+	seccompSetModeFilter = 1
+	seccompNewListener   = 1 << 3
+)
+
+// confine takes from this thread, and from what it starts, what a program may not do.
+func confine(p Plan) error {
+	dropCapabilities()
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
+		return os.NewSyscallError("no_new_privs", errno)
+	}
+	if _, _, errno := syscall.RawSyscall(sysLandlockRestrict, RulesetFile, 0, 0); errno != 0 {
+		return os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	if _, err := setFilter(protectLauncher(os.Getpid(), syscall.Gettid()), 0); err != nil {
+		return err
+	}
+	listener, err := setFilter(p.Filter, seccompNewListener)
+	if errors.Is(err, syscall.EBUSY) { // somebody outside listens: what would be asked fails
+		_, err = setFilter(p.Filter, 0)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	go answer(listener, p)
+	return nil
+}
+
+// dropCapabilities takes away what root may do beyond owning its files. No new privileges keep it
+// from coming back.
+func dropCapabilities() {
+	for c := uintptr(0); c <= lastCapability; c++ {
+		_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, prCapbsetDrop, c, 0, 0, 0, 0)
+	}
+	header := struct {
+		version uint32
+		pid     int32
+	}{capabilityVersion, 0}
+	var none [6]uint32
+	_, _, _ = syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0)
+}
+
+// setFilter has the kernel apply filter to all further system calls of this thread.
+func setFilter(filter []Instruction, flags uintptr) (int, error) {
+	program := struct {
+		length uint16
+		filter *Instruction
+	}{uint16(len(filter)), &filter[0]}
+	fd, _, errno := syscall.RawSyscall(sysSeccomp, seccompSetModeFilter, flags, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return 0, os.NewSyscallError("seccomp", errno)
+	}
+	return int(fd), nil
+}
+
+// The instructions of seccomp filters.
+const (
+	Load         = 0x20 // the 32 bits at an offset of the data of the call
+	JumpEqual    = 0x15
+	JumpGreater  = 0x25
+	JumpAtLeast  = 0x35
+	JumpBits     = 0x45
+	Return       = 0x06
+	OffsetNumber = 0
+	OffsetArch   = 4
+	OffsetArgs   = 16 // eight bytes each, the lower four first
+)
+
+// What a filter returns.
+const (
+	Allow = 0x7fff0000
+	Error = 0x00050000 // and the errno
+	Ask   = 0x7fc00000
+	Kill  = 0x80000000
+)
+
+// protectLauncher returns a filter that keeps signals away from this process and from the thread
+// that starts the program: that one is, while it lives, as confined as the program and so in its
+// reach.
+func protectLauncher(pid, tid int) []Instruction {
+	calls := []uint32{
+		syscall.SYS_KILL, syscall.SYS_TKILL, syscall.SYS_TGKILL,
+		syscall.SYS_RT_SIGQUEUEINFO, syscall.SYS_RT_TGSIGQUEUEINFO, sysPidfdOpen,
+	}
+	filter := []Instruction{{Load, 0, 0, OffsetNumber}}
+	for i, call := range calls {
+		filter = append(filter, Instruction{JumpEqual, uint8(len(calls) - i), 0, call})
+	}
+	return append(filter,
+		Instruction{Return, 0, 0, Allow},
+		Instruction{Load, 0, 0, OffsetArgs}, // a process or a thread, for all of calls
+		Instruction{JumpEqual, 1, 0, uint32(pid)},
+		Instruction{JumpEqual, 0, 1, uint32(tid)},
+		Instruction{Return, 0, 0, Error | uint32(syscall.EPERM)},
+		Instruction{Return, 0, 0, Allow},
+	)
+}
+
+// RemoveAll removes a folder, also one in which a program has made folders that cannot be read.
+func RemoveAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	var open func(string)
+	open = func(dir string) {
+		_ = os.Chmod(dir, 0o700)
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.IsDir() {
+				open(dir + "/" + e.Name())
+			}
+		}
+	}
+	open(dir)
+	_ = os.RemoveAll(dir)
+}

@@ -1,0 +1,22 @@
+package early
+
+import "syscall"
+
+// Numbers of system calls that package syscall lacks.
+const (
+	sysSeccomp   = 317
+	sysPidfdOpen = 434
+	sysFchmodat2 = 452
+)
+
+var changers = map[int32]changer{
+	syscall.SYS_CHMOD:     {changeMode, -1, 0, 1, -1},
+	syscall.SYS_FCHMOD:    {changeMode, 0, -1, 1, -1},
+	syscall.SYS_FCHMODAT:  {changeMode, 0, 1, 2, -1},
+	sysFchmodat2:          {changeMode, 0, 1, 2, 3},
+	syscall.SYS_CHOWN:     {changeOwner, -1, 0, 1, -1},
+	syscall.SYS_LCHOWN:    {changeOwner, -1, 0, 1, -1},
+	syscall.SYS_FCHOWN:    {changeOwner, 0, -1, 1, -1},
+	syscall.SYS_FCHOWNAT:  {changeOwner, 0, 1, 2, 4},
+	syscall.SYS_UTIMENSAT: {changeTimes, 0, 1, 2, 3},
+}
