@@ -59,8 +59,8 @@ func (o *output) firstComplaint() string {
 	return string(bytes.Join(bytes.Fields(o.complaint), []byte(" ")))
 }
 
-// sameWriter reports whether a and b are one.
-func sameWriter(a, b io.Writer) bool {
+// SameWriter reports whether a and b are one.
+func SameWriter(a, b io.Writer) bool {
 	defer func() { _ = recover() }() // they are of a type that cannot be compared
 	return a == b
 }

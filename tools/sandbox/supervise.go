@@ -156,7 +156,7 @@ func openPipes(s Spec) (_ *pipes, err error) {
 	p.theirs = append(p.theirs, w)
 	p.ours = append(p.ours, r)
 	p.stdout = r
-	if sameWriter(s.Stdout, s.Stderr) {
+	if SameWriter(s.Stdout, s.Stderr) {
 		p.theirs = append(p.theirs, w)
 		return p, nil
 	}
