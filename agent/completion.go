@@ -15,20 +15,20 @@ import (
 // A completion does what is left to do once the end of a turn is on disk. After a
 // crash it is done again: each part of it takes effect once.
 type completion struct {
-	pool    *Pool
-	worker  *worker
-	session *conversation.Session
-	jobs    []job      // that the turn has answered
-	kit     *tools.Kit // of the turn; nil: nobody knows what its tools did
+	pool       *Pool
+	worker     *worker
+	session    *conversation.Session
+	deliveries []delivery // that the turn has answered
+	kit        *tools.Kit // of the turn; nil: nobody knows what its tools did
 }
 
-// completion returns what is left to do for jobs, which the turn has answered.
-func (t *turn) completion(jobs []job) completion {
-	return completion{pool: t.pool, worker: t.worker, session: t.session, jobs: jobs, kit: t.kit}
+// completion returns what is left to do for deliveries, which the turn has answered.
+func (t *turn) completion(deliveries []delivery) completion {
+	return completion{pool: t.pool, worker: t.worker, session: t.session, deliveries: deliveries, kit: t.kit}
 }
 
 // run sends the reply, tells everybody concerned how the turn ended, and removes
-// the jobs from the inbox.
+// the deliveries from the inbox.
 func (c completion) run(ctx context.Context) error {
 	if err := c.sendReply(ctx); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (c completion) run(ctx context.Context) error {
 	if err := c.reportRunUsage(ctx); err != nil {
 		return err
 	}
-	return c.removeJobs(ctx)
+	return c.removeDeliveries(ctx)
 }
 
 // sendReply puts the reply into the outbox. That of a subagent goes to its parent.
@@ -60,7 +60,7 @@ func (c completion) sendReply(ctx context.Context) error {
 // noteState notes, now and then, what is to be known of the session without
 // reading its log.
 func (c completion) noteState(ctx context.Context) {
-	if err := c.pool.sessions.NoteTurn(ctx, c.session, c.jobs[0].Time); err != nil {
+	if err := c.pool.sessions.NoteTurn(ctx, c.session, c.deliveries[0].Time); err != nil {
 		c.pool.log.Warn("could not note the state of a session", "session", c.session.ID, "err", err)
 	}
 }
@@ -105,7 +105,8 @@ func (c completion) onlyRead(steps []chat.Step) bool {
 func (c completion) reportEnd(ctx context.Context) error {
 	last := c.session.History.LastTurn()
 	m := last.First
-	if c.pool.config.Ended == nil || m.Options == nil || m.Origin != chat.FromSchedule || c.jobs[0].Key() != m.Key() {
+	isRun := m.Options != nil && m.Origin == chat.FromSchedule
+	if c.pool.config.Ended == nil || !isRun || c.deliveries[0].Key() != m.Key() {
 		return nil
 	}
 	e := End{
@@ -138,10 +139,10 @@ func (c completion) reportRunUsage(ctx context.Context) error {
 	})
 }
 
-// removeJobs removes the jobs from the inbox.
-func (c completion) removeJobs(ctx context.Context) error {
-	for _, j := range c.jobs {
-		if err := c.worker.dequeue(ctx, j); err != nil {
+// removeDeliveries removes the deliveries from the inbox.
+func (c completion) removeDeliveries(ctx context.Context) error {
+	for _, d := range c.deliveries {
+		if err := c.worker.dequeue(ctx, d); err != nil {
 			return err
 		}
 	}

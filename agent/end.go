@@ -28,11 +28,11 @@ func (t *turn) broken(ctx context.Context, err error) error {
 		return t.stopped(t.worker.hard)
 	case errors.Is(cause, activity.ErrForgotten):
 		t.session.History.End(conversation.End{Outcome: conversation.Stopped}) // for reportEnd
-		done := t.completion(t.jobs)
+		done := t.completion(t.deliveries)
 		if err := done.reportEnd(t.worker.hard); err != nil {
 			return err
 		}
-		return done.removeJobs(t.worker.hard)
+		return done.removeDeliveries(t.worker.hard)
 	}
 	if !o.EndedByTool() && t.canWaitForModel(err) {
 		return t.waitForModel(err)
@@ -62,7 +62,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	}
 	before := t.worker.shift(n)
 	intake{t}.hear(before)
-	t.jobs = append(t.jobs, before...)
+	t.deliveries = append(t.deliveries, before...)
 	t.worker.joined = append(t.worker.joined, before...)
 	text := conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), t.part)
 	cut := &llm.Message{Role: llm.Assistant, Text: conversation.Join(t.part, msgCutShort), Finish: llm.Stopped}
@@ -77,11 +77,11 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	m := t.openTurn().First()
 	r := m.Reply()
 	note := t.limitWarning(ctx, how)
-	if how == conversation.Answered && t.jobs[0].waitedForModel() {
+	if how == conversation.Answered && t.deliveries[0].waitedForModel() {
 		text = conversation.Join(t.pool.texts.Turn.Back, text)
 	}
 	r.Text = conversation.Join(text, note)
-	r.Also = otherIDs(t.jobs, r.Quote)
+	r.Also = otherIDs(t.deliveries, r.Quote)
 	r.Files = t.openTurn().Attachments()
 	r.Failed = how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
@@ -97,7 +97,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	if t.live != nil {
 		t.live.Close()
 	}
-	return t.completion(t.jobs).run(ctx)
+	return t.completion(t.deliveries).run(ctx)
 }
 
 // steps returns one line about what tools did in the turn.
@@ -141,12 +141,12 @@ func (t *turn) failure(err error) string {
 	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), conversation.Kindly(t.pool.texts.Model, err))
 }
 
-// otherIDs returns the IDs of the messages of people in jobs but for the one that
+// otherIDs returns the IDs of the messages of people in deliveries but for the one that
 // the reply quotes.
-func otherIDs(jobs []job, quoted string) (ids []string) {
-	for _, j := range jobs {
-		if j.ID != quoted && j.Origin == chat.FromPerson {
-			ids = append(ids, j.ID)
+func otherIDs(deliveries []delivery, quoted string) (ids []string) {
+	for _, d := range deliveries {
+		if d.ID != quoted && d.Origin == chat.FromPerson {
+			ids = append(ids, d.ID)
 		}
 	}
 	return ids

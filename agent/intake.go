@@ -14,26 +14,26 @@ import (
 // An intake records what the messages of a turn say, with their files.
 type intake struct{ turn *turn }
 
-// take records what jobs say, with their files in the workspace. While shutting
-// down it records nothing: the files are fetched after the next start.
-func (in intake) take(ctx context.Context, jobs []job) error {
+// take records what was said in deliveries, with the files in the workspace. While
+// shutting down it records nothing: the files are fetched after the next start.
+func (in intake) take(ctx context.Context, deliveries []delivery) error {
 	t := in.turn
-	remote := in.withRemoteFiles(jobs)
+	remote := in.withRemoteFiles(deliveries)
 	if len(remote) == 0 {
-		in.hear(jobs)
+		in.hear(deliveries)
 		return nil
 	}
 	t.doing(t.pool.texts.Doing.Fetching)
 	if o := t.openTurn(); o != nil {
 		in.openView(ctx, o.First())
-	} else if remote[0] == &jobs[0].Message { // it is what the reply will answer
+	} else if remote[0] == &deliveries[0].Message { // it is what the reply will answer
 		in.openView(ctx, *remote[0])
 	}
 	in.fetch(ctx, remote)
 	if err := t.worker.hard.Err(); err != nil {
 		return err
 	}
-	in.hear(jobs)
+	in.hear(deliveries)
 	if err := t.flush(t.worker.hard); err != nil { // the files are not to be fetched again
 		return err
 	}
@@ -49,13 +49,13 @@ func (in intake) openView(ctx context.Context, m chat.Message) {
 	}
 }
 
-// withRemoteFiles returns the messages of jobs that have files at the network.
-func (in intake) withRemoteFiles(jobs []job) (ms []*chat.Message) {
+// withRemoteFiles returns the messages of deliveries that have files at the network.
+func (in intake) withRemoteFiles(deliveries []delivery) (ms []*chat.Message) {
 	if in.turn.pool.config.Fetch == nil {
 		return nil
 	}
-	for i := range jobs {
-		m := &jobs[i].Message
+	for i := range deliveries {
+		m := &deliveries[i].Message
 		if !in.turn.session.History.Knows(*m) && slices.ContainsFunc(m.Files, isRemote) {
 			ms = append(ms, m)
 		}
@@ -82,15 +82,15 @@ func (in intake) fetch(ctx context.Context, ms []*chat.Message) {
 	_ = g.Wait() // none of them returns an error
 }
 
-// hear records what jobs say, unless it is recorded already. It leaves no turn
-// open if nothing is to be answered.
-func (in intake) hear(jobs []job) {
+// hear records what was said in deliveries, unless it is recorded already. It leaves no
+// turn open if nothing is to be answered.
+func (in intake) hear(deliveries []delivery) {
 	session := in.turn.session
-	for _, j := range jobs {
-		m := j.Message
+	for _, d := range deliveries {
+		m := d.Message
 		switch {
 		case session.History.Knows(m):
-		case j.command != "retry":
+		case d.command != "retry":
 			session.Keep(conversation.Record{Heard: &m})
 		case !session.History.IsEmpty() && !in.isOfRemovedJob():
 			if o := session.History.LastTurn().First.Options; o != nil { // it is done again as it was done before
@@ -115,15 +115,15 @@ func (in intake) isOfRemovedJob() bool {
 	return id != "" && !hasJob(in.turn.worker.hard, id)
 }
 
-// endUnanswered ends the jobs of the turn, which ask for no answer.
+// endUnanswered ends the deliveries of the turn, which ask for no answer.
 func (in intake) endUnanswered(ctx context.Context) error {
 	t := in.turn
-	j := t.jobs[0]
-	if j.command != "retry" {
-		return t.completion(t.jobs).removeJobs(ctx)
+	d := t.deliveries[0]
+	if d.command != "retry" {
+		return t.completion(t.deliveries).removeDeliveries(ctx)
 	}
 	if in.isOfRemovedJob() {
-		return t.worker.reply(j, t.pool.texts.Commands.JobGone)
+		return t.worker.reply(d, t.pool.texts.Commands.JobGone)
 	}
-	return t.worker.reply(j, t.pool.texts.Commands.NothingHere) // a command is the only job of its turn
+	return t.worker.reply(d, t.pool.texts.Commands.NothingHere) // a command is the only delivery of its turn
 }

@@ -28,7 +28,7 @@ func Rerun(ctx context.Context, s store.Store, r *replay.Recording, t replay.Tur
 	w := &worker{id: r.Session(), soft: ctx, hard: ctx, pull: func() []store.Item { return nil }}
 	hear := func(m chat.Message) {
 		item := store.Item{ID: m.Key(), Done: func(context.Context) error { return nil }, Later: func(time.Duration) {}}
-		w.waiting = append(w.waiting, job{Message: m, item: item, command: pool.command(m)})
+		w.waiting = append(w.waiting, delivery{Message: m, item: item, command: pool.command(m)})
 	}
 	const model = "recorded"
 	replayer, err := replay.NewReplayer(r, t, hear, func(ratio float64) { pool.ratios.Set(model, ratio) })

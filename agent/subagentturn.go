@@ -108,19 +108,19 @@ func (t *turn) waitWhilePaused(ctx context.Context) error {
 	return t.worker.hold(ctx, t.pool.turns)
 }
 
-// redirectLate takes care of jobs for a subagent that has ended or is unknown:
+// redirectLate takes care of deliveries for a subagent that has ended or is unknown:
 // what a person said goes to its parent (C-033). It reports whether it did.
-func (w *worker) redirectLate(jobs []job) (bool, error) {
+func (w *worker) redirectLate(deliveries []delivery) (bool, error) {
 	id := subagents.IDOf(w.id)
 	if id == "" {
 		return false, nil
 	}
-	c, working, err := w.pool.subagents.Receive(w.hard, id, jobs[0].Message)
+	c, working, err := w.pool.subagents.Receive(w.hard, id, deliveries[0].Message)
 	if working || err != nil {
 		return false, err
 	}
-	for _, j := range jobs {
-		err := w.pool.insist(w.hard, "end "+j.Key(), func(ctx context.Context) error { return w.redirect(ctx, c, j) })
+	for _, d := range deliveries {
+		err := w.pool.insist(w.hard, "end "+d.Key(), func(ctx context.Context) error { return w.redirect(ctx, c, d) })
 		if err != nil {
 			return true, err
 		}
@@ -128,16 +128,16 @@ func (w *worker) redirectLate(jobs []job) (bool, error) {
 	return true, nil
 }
 
-// redirect ends j, which came after c had ended. If the person chose that
+// redirect ends d, which came after c had ended. If the person chose that
 // subagent, the parent learns for whom the message was meant.
-func (w *worker) redirect(ctx context.Context, c tools.Subagent, j job) error {
-	if j.Origin != chat.FromPerson {
+func (w *worker) redirect(ctx context.Context, c tools.Subagent, d delivery) error {
+	if d.Origin != chat.FromPerson {
 		if err := w.pool.subagents.Interrupt(ctx, c.ID); err != nil {
 			return err
 		}
-		return w.dequeue(ctx, j)
+		return w.dequeue(ctx, d)
 	}
-	m := j.Message
+	m := d.Message
 	m.Account += "+" // the inbox has seen the key
 	m.In = cmp.Or(c.Parent, m.At.Session())
 	if m.In == m.At.Session() && !strings.HasPrefix(m.Text, "/") { // else the text might pass for a command
@@ -153,5 +153,5 @@ func (w *worker) redirect(ctx context.Context, c tools.Subagent, j job) error {
 	if err := deliver(ctx, m); err != nil {
 		return err
 	}
-	return w.dequeue(ctx, j)
+	return w.dequeue(ctx, d)
 }

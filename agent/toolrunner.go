@@ -122,7 +122,7 @@ func (r toolRunner) collect(ended <-chan tools.Ended, group []tools.Call) (err e
 		r.finish(group[e.Index].ToolCall, e.Result)
 		if len(ended) == 0 {
 			err = r.turn.flush(r.turn.worker.hard)
-			r.turn.pool.guard.Progressed(r.turn.jobs[0].Key())
+			r.turn.pool.guard.Progressed(r.turn.deliveries[0].Key())
 		}
 	}
 	return err
@@ -141,7 +141,7 @@ func (r toolRunner) begin(ctx context.Context, group []tools.Call) error {
 		return err
 	}
 	if r.turn.session.State.Began.IsZero() { // it may be long until the turn ends
-		r.turn.completion(r.turn.jobs).noteState(r.turn.worker.hard)
+		r.turn.completion(r.turn.deliveries).noteState(r.turn.worker.hard)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ import (
 // and tools, the end. Everything it does is a record of the session's log, so
 // that after a crash the next turn of the session goes on where it was.
 type turn struct {
-	session  *conversation.Session
-	pool     *Pool
-	worker   *worker
-	activity *activity.Activity
-	live     *live.View
-	jobs     []job                // that it answers
-	outcome  conversation.Outcome // "" until it has ended
-	part     string               // of the answer that is coming in
+	session    *conversation.Session
+	pool       *Pool
+	worker     *worker
+	activity   *activity.Activity
+	live       *live.View
+	deliveries []delivery           // that it answers
+	outcome    conversation.Outcome // "" until it has ended
+	part       string               // of the answer that is coming in
 
 	// What prepare sets.
 	settings  Settings
@@ -40,23 +40,23 @@ type turn struct {
 	subagent  *tools.Subagent     // whose turn it is; nil: it answers a person or a job
 }
 
-// do answers the jobs. An error means that the turn did not end and is to be
+// do answers the deliveries. An error means that the turn did not end and is to be
 // resumed: the person waits for its answer.
 func (t *turn) do(ctx context.Context) error {
-	if err := t.catchUp(t.worker.hard); err != nil || len(t.jobs) == 0 {
+	if err := t.catchUp(t.worker.hard); err != nil || len(t.deliveries) == 0 {
 		return err
 	}
-	if err := t.refuseDoubtful(); err != nil || len(t.jobs) == 0 {
+	if err := t.refuseDoubtful(); err != nil || len(t.deliveries) == 0 {
 		return err
 	}
 	defer func() { t.live.Close() }()
 	if t.resume() {
-		if t.jobs[0].isLastTry() {
+		if t.deliveries[0].isLastTry() {
 			return t.giveUp()
 		}
-		return t.completion(t.jobs).removeJobs(t.worker.hard) // the conversation it was said in is over
+		return t.completion(t.deliveries).removeDeliveries(t.worker.hard) // the conversation it was said in is over
 	}
-	if err := (intake{t}).take(ctx, t.jobs); err != nil {
+	if err := (intake{t}).take(ctx, t.deliveries); err != nil {
 		return t.broken(ctx, err)
 	}
 	if t.openTurn() == nil {
@@ -69,28 +69,28 @@ func (t *turn) do(ctx context.Context) error {
 	return t.broken(ctx, t.rounds(ctx))
 }
 
-// catchUp finishes those of the jobs that the last turn answered, whose reply a
-// crash may have kept from the outbox. If a turn is open and the jobs are not
+// catchUp finishes those of the deliveries that the last turn answered, whose reply a
+// crash may have kept from the outbox. If a turn is open and the deliveries are not
 // its own, the record of its end is damaged: it is closed, because an answer
 // with the ID of the one it gave would be dropped.
 func (t *turn) catchUp(ctx context.Context) error {
 	n := 0
-	for n < len(t.jobs) && t.session.History.LastTurn().Has(t.jobs[n].Key()) {
+	for n < len(t.deliveries) && t.session.History.LastTurn().Has(t.deliveries[n].Key()) {
 		n++
 	}
 	if n > 0 {
-		if err := t.completion(t.jobs[:n]).run(ctx); err != nil {
+		if err := t.completion(t.deliveries[:n]).run(ctx); err != nil {
 			return err
 		}
-		t.jobs = t.jobs[n:]
+		t.deliveries = t.deliveries[n:]
 	}
-	if o := t.openTurn(); o != nil && len(t.jobs) > 0 && !o.Has(t.jobs[0].Key()) {
+	if o := t.openTurn(); o != nil && len(t.deliveries) > 0 && !o.Has(t.deliveries[0].Key()) {
 		t.session.Keep(conversation.Record{Ended: &conversation.End{Outcome: conversation.Failed}})
 	}
 	return nil
 }
 
-// refuseDoubtful ends the jobs that may have been begun in a part of the log that
+// refuseDoubtful ends the deliveries that may have been begun in a part of the log that
 // cannot be read. To begin them again might repeat what was done for them, so the
 // person is asked to say it again. If they were answered, the ID of that answer
 // keeps this one from being sent.
@@ -100,23 +100,24 @@ func (t *turn) refuseDoubtful() error {
 		return nil
 	}
 	n := 0
-	for n < len(t.jobs) && (t.jobs[n].item.Again || t.jobs[n].begun || o != nil && o.Has(t.jobs[n].Key())) {
+	isDoubtful := func(d delivery) bool { return d.item.Again || d.begun || o != nil && o.Has(d.Key()) }
+	for n < len(t.deliveries) && isDoubtful(t.deliveries[n]) {
 		n++
 	}
 	if n == 0 {
 		return nil
 	}
 	t.pool.log.Error("what was done for a message cannot be read; it is not begun again",
-		"session", t.session.ID, "message", t.jobs[0].Key())
-	for _, j := range t.jobs[:n] {
-		if !t.session.History.Knows(j.Message) {
-			t.session.Keep(conversation.Record{Heard: &j.Message})
+		"session", t.session.ID, "message", t.deliveries[0].Key())
+	for _, d := range t.deliveries[:n] {
+		if !t.session.History.Knows(d.Message) {
+			t.session.Keep(conversation.Record{Heard: &d.Message})
 		}
 	}
-	old := turn{session: t.session, pool: t.pool, worker: t.worker, jobs: t.jobs[:n], activity: t.activity}
-	t.jobs = t.jobs[n:]
+	old := turn{session: t.session, pool: t.pool, worker: t.worker, deliveries: t.deliveries[:n], activity: t.activity}
+	t.deliveries = t.deliveries[n:]
 	if t.openTurn() == nil { // only corrections that changed nothing
-		return old.completion(old.jobs).removeJobs(t.worker.hard)
+		return old.completion(old.deliveries).removeDeliveries(t.worker.hard)
 	}
 	return old.end(t.worker.hard, conversation.Failed, t.pool.texts.Turn.Unreadable)
 }
@@ -200,9 +201,9 @@ func (p *Pool) age(said time.Time) time.Duration {
 // rounds asks the model and runs tools until an answer asks for none.
 func (t *turn) rounds(ctx context.Context) error {
 	maxAge := t.settings.MaxAge
-	isYoung := func(j job) bool { return maxAge == 0 || t.pool.age(j.Time) <= maxAge }
-	if !slices.ContainsFunc(t.jobs, isYoung) {
-		text := t.pool.texts.Turn.TooOld.Of(len(t.jobs), t.pool.texts.Span.Of(maxAge))
+	isYoung := func(d delivery) bool { return maxAge == 0 || t.pool.age(d.Time) <= maxAge }
+	if !slices.ContainsFunc(t.deliveries, isYoung) {
+		text := t.pool.texts.Turn.TooOld.Of(len(t.deliveries), t.pool.texts.Span.Of(maxAge))
 		return t.end(t.worker.hard, conversation.TooOld, text)
 	}
 	if calls := toolCalls(t.openTurn().First()); calls != nil {
@@ -256,9 +257,9 @@ func (t *turn) join(ctx context.Context) error {
 	if err := t.waitWhilePaused(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
 		return err
 	}
-	jobs := t.worker.joining()
-	err := intake{t}.take(ctx, jobs)
-	t.jobs = append(t.jobs, jobs...)
+	deliveries := t.worker.joining()
+	err := intake{t}.take(ctx, deliveries)
+	t.deliveries = append(t.deliveries, deliveries...)
 	return err
 }
 

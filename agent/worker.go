@@ -16,8 +16,8 @@ import (
 	"parley/store"
 )
 
-// A job is a message and the work item that brought it.
-type job struct {
+// A delivery is a message and the work item that brought it.
+type delivery struct {
 	chat.Message
 	item    store.Item
 	command string              // that it is, or ""
@@ -25,18 +25,18 @@ type job struct {
 	begun   bool                // a turn of this process has broken off over it
 }
 
-// apart reports whether j has a turn of its own: what no person wrote, and what
+// apart reports whether d has a turn of its own: what no person wrote, and what
 // was suspended, is answered with nothing else.
-func (j job) apart() bool {
-	return j.command != "" || j.Origin != chat.FromPerson || j.resumed != nil
+func (d delivery) apart() bool {
+	return d.command != "" || d.Origin != chat.FromPerson || d.resumed != nil
 }
 
-// isLastTry reports whether j was suspended because the process died over it, and
+// isLastTry reports whether d was suspended because the process died over it, and
 // is tried for the last time.
-func (j job) isLastTry() bool { return j.resumed != nil && j.resumed.Model == "" }
+func (d delivery) isLastTry() bool { return d.resumed != nil && d.resumed.Model == "" }
 
-// waitedForModel reports whether j was suspended until a model was back.
-func (j job) waitedForModel() bool { return j.resumed != nil && j.resumed.Model != "" }
+// waitedForModel reports whether d was suspended until a model was back.
+func (d delivery) waitedForModel() bool { return d.resumed != nil && d.resumed.Model != "" }
 
 // A worker answers the messages of one session. Its goroutine exists only while
 // there is something to answer (P5).
@@ -47,10 +47,10 @@ type worker struct {
 	hard context.Context // when it ends turns end
 	pull func() []store.Item
 
-	waiting []job  // in the order they came
-	joined  []job  // what joined the turn under way
-	solo    bool   // nothing joins it
-	begun   func() // ends the time in which the process may be dying over the turn
+	waiting []delivery // in the order they came
+	joined  []delivery // what joined the turn under way
+	solo    bool       // nothing joins it
+	begun   func()     // ends the time in which the process may be dying over the turn
 	places  []*semaphore.Weighted
 }
 
@@ -59,8 +59,8 @@ type worker struct {
 func (w *worker) serve() {
 	for w.gather(); len(w.waiting) > 0; w.gather() {
 		if err := w.next(); err != nil && !w.waitToRetry(err) {
-			for _, j := range w.waiting {
-				j.item.Later(0)
+			for _, d := range w.waiting {
+				d.item.Later(0)
 			}
 			return
 		}
@@ -85,24 +85,24 @@ func (w *worker) waitToRetry(err error) bool {
 // next answers the first of those that wait, and what can be answered with it; it
 // alone if the process may have crashed over it.
 func (w *worker) next() error {
-	jobs := w.batch()
-	over, err := w.redirectLate(jobs)
+	deliveries := w.batch()
+	over, err := w.redirectLate(deliveries)
 	if err != nil {
-		w.waiting = append(jobs, w.waiting...)
+		w.waiting = append(deliveries, w.waiting...)
 		return err
 	}
 	if over {
 		return nil
 	}
-	deaths, _ := w.pool.guard.Blame(jobs[0].Key())
-	w.solo = deaths > 0 || jobs[0].isLastTry() || jobs[0].item.Again && w.pool.guard.IsCareful()
+	deaths, _ := w.pool.guard.Blame(deliveries[0].Key())
+	w.solo = deaths > 0 || deliveries[0].isLastTry() || deliveries[0].item.Again && w.pool.guard.IsCareful()
 	if w.solo {
-		w.waiting = append(jobs[1:], w.waiting...)
-		jobs = jobs[:1:1]
+		w.waiting = append(deliveries[1:], w.waiting...)
+		deliveries = deliveries[:1:1]
 	}
 	w.joined = nil
-	if err := w.safely(jobs); err != nil {
-		broken := append(jobs, w.joined...)
+	if err := w.safely(deliveries); err != nil {
+		broken := append(deliveries, w.joined...)
 		for i := range broken {
 			broken[i].begun = true
 		}
@@ -135,7 +135,7 @@ func (w *worker) rest() {
 
 // batch removes from those that wait what one turn can answer: messages up to
 // the next that has a turn of its own.
-func (w *worker) batch() []job {
+func (w *worker) batch() []delivery {
 	n := 0
 	for n < len(w.waiting) && !w.waiting[n].apart() {
 		n++
@@ -143,29 +143,29 @@ func (w *worker) batch() []job {
 	return w.shift(max(n, 1))
 }
 
-func (w *worker) shift(n int) []job {
-	jobs := w.waiting[:n:n]
+func (w *worker) shift(n int) []delivery {
+	deliveries := w.waiting[:n:n]
 	w.waiting = w.waiting[n:]
-	return jobs
+	return deliveries
 }
 
 // joining returns what was said while a turn was under way and can be answered with it.
-func (w *worker) joining() []job {
+func (w *worker) joining() []delivery {
 	w.gather()
 	if w.solo || len(w.waiting) == 0 || w.waiting[0].apart() {
 		return nil
 	}
-	jobs := w.batch()
-	w.joined = append(w.joined, jobs...)
-	return jobs
+	deliveries := w.batch()
+	w.joined = append(w.joined, deliveries...)
+	return deliveries
 }
 
 // take returns the messages that came in since the last take. One that cannot
 // be read becomes a dead letter (P4).
-func (w *worker) take() (jobs []job) {
+func (w *worker) take() (deliveries []delivery) {
 	for _, item := range w.pull() {
-		j := job{item: item}
-		if err := json.Unmarshal(item.Body, &j.Message); err != nil {
+		d := delivery{item: item}
+		if err := json.Unmarshal(item.Body, &d.Message); err != nil {
 			w.pool.log.Error("a message cannot be read and is now a dead letter", "id", item.ID, "err", err)
 			_ = w.pool.insist(w.hard, "keep a dead letter", func(ctx context.Context) error { // else it comes again
 				if err := w.pool.letters.Put(ctx, item.ID, item.Body); err != nil {
@@ -176,13 +176,13 @@ func (w *worker) take() (jobs []job) {
 			continue
 		}
 		var stays bool
-		if j.resumed, stays = w.pool.suspended.Retain(j.Key(), item); stays {
+		if d.resumed, stays = w.pool.suspended.Retain(d.Key(), item); stays {
 			continue
 		}
-		j.command = w.pool.command(j.Message)
-		jobs = append(jobs, j)
+		d.command = w.pool.command(d.Message)
+		deliveries = append(deliveries, d)
 	}
-	return jobs
+	return deliveries
 }
 
 const (
@@ -217,9 +217,9 @@ func (w *worker) gather() {
 // mayBeInAlbum reports whether f may be one of several: it is still at the network.
 func mayBeInAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
 
-// handle answers jobs, one command or messages.
-func (w *worker) handle(jobs []job) error {
-	first := jobs[0]
+// handle answers deliveries: one command, or messages.
+func (w *worker) handle(deliveries []delivery) error {
+	first := deliveries[0]
 	if first.command == "new" {
 		return w.renew(first)
 	}
@@ -233,19 +233,19 @@ func (w *worker) handle(jobs []job) error {
 	if err := w.hold(w.soft, w.pool.turns); err != nil {
 		return err
 	}
-	if err := w.begin(jobs); err != nil {
+	if err := w.begin(deliveries); err != nil {
 		return err
 	}
 	if do := w.pool.later(first.command); do != nil {
 		return w.runCommand(first, do)
 	}
-	return w.turn(jobs)
+	return w.turn(deliveries)
 }
 
-// begin waits until jobs may be answered, alone if the process may have died
+// begin waits until deliveries may be answered, alone if the process may have died
 // over them.
-func (w *worker) begin(jobs []job) (err error) {
-	first := jobs[0]
+func (w *worker) begin(deliveries []delivery) (err error) {
+	first := deliveries[0]
 	if first.isLastTry() && !first.resumed.Tried {
 		err := w.pool.insist(w.hard, "note the last try", func(ctx context.Context) error {
 			return w.pool.suspended.NoteLastTry(ctx, first.resumed)
@@ -256,25 +256,25 @@ func (w *worker) begin(jobs []job) (err error) {
 	}
 	w.begun, err = w.pool.guard.Begin(w.soft, deadletter.Answer{
 		Key:        first.Key(),
-		LeftBehind: slices.ContainsFunc(jobs, func(j job) bool { return j.item.Again }),
+		LeftBehind: slices.ContainsFunc(deliveries, func(d delivery) bool { return d.item.Again }),
 		LastTry:    first.isLastTry(),
-		Several:    len(jobs) > 1,
+		Several:    len(deliveries) > 1,
 	})
 	return err
 }
 
-// runCommand answers j, which is a command, by do. Nothing is forgotten meanwhile.
-func (w *worker) runCommand(j job, do func(context.Context, *worker, chat.Message) string) error {
-	a := activity.New(w.pool.texts.Doing.Command.With(j.command))
+// runCommand answers d, which is a command, by do. Nothing is forgotten meanwhile.
+func (w *worker) runCommand(d delivery, do func(context.Context, *worker, chat.Message) string) error {
+	a := activity.New(w.pool.texts.Doing.Command.With(d.command))
 	if err := w.pool.activities.Enter(w.hard, w.id, a, activity.ErrBusy); err != nil {
 		return err
 	}
 	defer w.pool.activities.Leave(w.id)
-	return w.reply(j, do(w.hard, w, j.Message))
+	return w.reply(d, do(w.hard, w, d.Message))
 }
 
 // renew begins a new conversation, as /new asks.
-func (w *worker) renew(j job) error {
+func (w *worker) renew(d delivery) error {
 	err := w.pool.insist(w.hard, "begin a new conversation", func(ctx context.Context) error {
 		return w.pool.sessions.Update(ctx, w.id, (*conversation.State).BeginConversation)
 	})
@@ -282,41 +282,41 @@ func (w *worker) renew(j job) error {
 		return err
 	}
 	w.pool.conversationEnded(w.id)
-	return w.reply(j, w.pool.texts.Commands.New)
+	return w.reply(d, w.pool.texts.Commands.New)
 }
 
 // reply answers a command and ends it.
-func (w *worker) reply(j job, text string) error {
-	if err := w.sendReply(j, text); err != nil {
+func (w *worker) reply(d delivery, text string) error {
+	if err := w.sendReply(d, text); err != nil {
 		return err
 	}
-	return w.dequeue(w.hard, j)
+	return w.dequeue(w.hard, d)
 }
 
-// sendReply sends text, unless it is empty, as the reply to j.
-func (w *worker) sendReply(j job, text string) error {
+// sendReply sends text, unless it is empty, as the reply to d.
+func (w *worker) sendReply(d delivery, text string) error {
 	return w.pool.insist(w.hard, "reply", func(ctx context.Context) error {
-		return w.pool.answer(ctx, j.Message, text)
+		return w.pool.answer(ctx, d.Message, text)
 	})
 }
 
-// dequeue removes j from the inbox.
-func (w *worker) dequeue(ctx context.Context, j job) error {
-	return w.pool.insist(ctx, "end "+j.Key(), func(ctx context.Context) error {
-		if err := w.pool.suspended.Remove(ctx, j.Key()); err != nil {
+// dequeue removes d from the inbox.
+func (w *worker) dequeue(ctx context.Context, d delivery) error {
+	return w.pool.insist(ctx, "end "+d.Key(), func(ctx context.Context) error {
+		if err := w.pool.suspended.Remove(ctx, d.Key()); err != nil {
 			return err
 		}
-		return j.item.Done(ctx)
+		return d.item.Done(ctx)
 	})
 }
 
-// turn answers jobs in one turn. A panic on the way ends the turn, not the process.
-func (w *worker) turn(jobs []job) (err error) {
+// turn answers deliveries in one turn. A panic on the way ends the turn, not the process.
+func (w *worker) turn(deliveries []delivery) (err error) {
 	ctx, stop := context.WithCancelCause(w.hard)
 	defer stop(nil)
-	first := jobs[0].Message
+	first := deliveries[0].Message
 	t := turn{
-		pool: w.pool, worker: w, jobs: jobs, live: live.NewView(w.pool.texts.Steps),
+		pool: w.pool, worker: w, deliveries: deliveries, live: live.NewView(w.pool.texts.Steps),
 		activity: &activity.Activity{
 			Since: time.Now(), Stop: stop, Said: first.Time, At: first.At, Options: first.InheritedOptions(),
 		},
@@ -325,12 +325,12 @@ func (w *worker) turn(jobs []job) (err error) {
 		return err
 	}
 	defer w.pool.activities.Leave(w.id)
-	if over, err := w.redirectLate(jobs); over || err != nil { // it was forgotten while it waited for a place
+	if over, err := w.redirectLate(deliveries); over || err != nil { // it was forgotten while it waited for a place
 		return err
 	}
 	ended := func(string) {}
 	if w.pool.config.Begun != nil {
-		ctx, ended = w.pool.config.Begun(ctx, w.id, jobs[0].Message)
+		ctx, ended = w.pool.config.Begun(ctx, w.id, deliveries[0].Message)
 	}
 	defer func() { ended(string(t.outcome)) }()
 	panicked := w.pool.guarded("a turn of "+string(w.id), func() {
@@ -342,7 +342,7 @@ func (w *worker) turn(jobs []job) (err error) {
 	})
 	if panicked {
 		t.outcome = conversation.Failed
-		return w.endPanicked(t.jobs)
+		return w.endPanicked(t.deliveries)
 	}
 	if err != nil {
 		return err
