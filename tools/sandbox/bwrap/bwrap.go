@@ -17,6 +17,11 @@ import (
 	"parley/tools/sandbox/proxy"
 )
 
+// Advice is what an operator can do if programs do not run in bwrap.
+const Advice = "install bubblewrap (apt-get install bubblewrap); where user namespaces are restricted, as in Ubuntu " +
+	"24.04, allow them to bwrap by an AppArmor profile, or to all by sysctl -w " +
+	"kernel.apparmor_restrict_unprivileged_userns=0; a container needs --security-opt seccomp=unconfined"
+
 // A Config says how programs are confined. Its zero value uses the bwrap of this machine.
 type Config struct {
 	Program string // the path of bwrap; "" is to look for it in sandbox.Path
