@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/agent/budget"
+	"parley/agent/subagents"
 	"parley/agent/summary"
 	"parley/chat"
 	"parley/llm"
@@ -58,6 +59,9 @@ type Config struct {
 
 	// ToolStats returns what /toolstats tells owners. nil: nobody counts.
 	ToolStats func() string
+
+	// Background are the commands of tools that go on after their calls.
+	Background subagents.Background
 
 	// Undo puts back the files that the last turn of a session changed, and says so.
 	// nil: nobody can.

@@ -36,6 +36,7 @@ func stopTurns(ctx context.Context, p *Pool, m chat.Message) string {
 		return (ofRun || c.Parent == m.Session()) && !c.Said.After(m.Time)
 	}
 	n, err := p.subagents.Count(ctx, mine)
+	n += p.config.Background.StopMatching(m.Session(), "all")
 	running := p.activities.Interrupt(m, n, func(id chat.SessionID, a *activity.Activity) bool {
 		return id == m.Session() || a.At == m.At && strings.HasPrefix(string(id), runPrefix)
 	})
@@ -69,6 +70,7 @@ func manageSubagents(ctx context.Context, p *Pool, m chat.Message) string {
 			a, _ := p.activities.Get(session)
 			return a.Doing
 		},
+		Background: p.config.Background,
 	}
 	text, err := c.Answer(ctx, m)
 	if err != nil {

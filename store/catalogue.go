@@ -8,6 +8,7 @@ const (
 	BucketAPIHeads         = "api heads"
 	BucketAPIRequests      = "api asked"
 	BucketAudit            = "audit"
+	BucketBackground       = "background commands"
 	BucketCommands         = "commands done"
 	BucketDeadMessages     = "parked messages"
 	BucketDeadReplies      = "parked replies"
@@ -25,6 +26,7 @@ const (
 	BucketPrompts          = "prompts"
 	BucketQuestions        = "questions"
 	BucketSessions         = "sessions"
+	BucketShells           = "shells"
 	BucketSubagents        = "helpers"
 	BucketSuspended        = "tries"
 	BucketToolCache        = "toolCache"
@@ -84,6 +86,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketAPIHeads, "how far those had come, by digest", "channels/api, after 90 days"},
 		{"bucket", BucketAPIRequests, "API requests and their answers", "channels/api, after 48 hours"},
 		{"bucket", BucketAudit, "the end of the audit log", "nobody: one value"},
+		{"bucket", BucketBackground, "commands in the background", "tools/shell, a week after their end"},
 		{"bucket", BucketCommands, "answers to owners' commands that were carried out", "channels, after 48 hours"},
 		{"bucket", BucketDeadMessages, "dead letters: messages not answered", "owners, who retry or dismiss them"},
 		{"bucket", BucketDeadReplies, "dead letters: replies that cannot be sent", "channels, the oldest beyond 1000"},
@@ -101,6 +104,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketPrompts, "long texts of model requests, by digest", "nobody: each text is stored once"},
 		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
 		{"bucket", BucketSessions, "the state of each session", "agent, when a session is forgotten"},
+		{"bucket", BucketShells, "folders and variables of sessions' shells", "tools/shell, with the conversation"},
 		{"bucket", BucketSubagents, "subagents", "agent/subagents, a week after their end"},
 		{"bucket", BucketSuspended, "messages that wait for a retry or a model", "agent, when they are answered"},
 		{"bucket", BucketToolCache, "results of tools", "tools, when they expire, or beyond 512"},

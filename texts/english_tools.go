@@ -14,6 +14,7 @@ func englishSteps() Steps {
 		SearchingFor:    "Searching for %s",
 		Searching:       "Searching %s",
 		SearchingMemory: "Searching memory for %s",
+		RunningCommand:  "Running %s",
 		EverySeconds:    "every %v s",
 		To:              "to %s: %s",
 		Retrying:        "↩ retrying",

@@ -25,6 +25,7 @@ type Steps struct {
 	Reading, Listing, Writing, Editing, Deleting Format // a file or folder; Reading also web pages
 	MakingDirectory, LookingFor, SearchingFor    Format // a folder; a file or folder; words
 	Searching, SearchingMemory                   Format // words
+	RunningCommand                               Format // a command
 	EverySeconds                                 Format // how often a job runs
 	To                                           Format // where a message goes, its beginning
 

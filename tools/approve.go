@@ -44,7 +44,7 @@ func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 				}
 			}
 			c.Effect = ""
-			if !t.asksAlways(c) && c.From.Role == chat.Owner {
+			if t.isGrantable(c) {
 				c.Effect = t.effect(c)
 			}
 			given, err = ask.consent(ctx, say, t, c, cmp.Or(patience, DefaultPatience))
@@ -69,7 +69,24 @@ func (t Tool) asks(c Call) bool {
 
 // asksAlways reports whether c needs approval in every turn, whoever asked for it.
 func (t Tool) asksAlways(c Call) bool {
-	return t.Dangerous || t.whoMay() == Ask || t.Risky != nil && holdsBack(t.Risky, c)
+	return t.Dangerous || t.whoMay() == Ask || t.Risky != nil && holdsBack(t.Risky, c) && !t.isGranted(c)
+}
+
+// isGrantable reports whether an owner may approve all calls with the effect of c for a while.
+func (t Tool) isGrantable(c Call) bool {
+	switch {
+	case c.From.Role != chat.Owner || t.Dangerous || t.whoMay() == Ask:
+		return false
+	case t.Grantable == nil:
+		return t.Risky == nil || !holdsBack(t.Risky, c)
+	}
+	return !holdsBack(func(c Call) bool { return !t.Grantable(c) }, c)
+}
+
+// isGranted reports whether an owner has approved all calls with the effect of c for a while,
+// although c is risky.
+func (t Tool) isGranted(c Call) bool {
+	return t.Grantable != nil && c.Granted != nil && t.isGrantable(c) && c.Granted(t.effect(c))
 }
 
 // held reports whether c needs approval because of its effects outside the turn.
@@ -163,9 +180,9 @@ func prompt(say texts.Approval, t Tool, c Call) string {
 		for _, source := range c.Sources {
 			fmt.Fprintf(&b, "\n- `%s`", plainly(source))
 		}
-		if c.Effect != "" {
-			b.WriteString("\n\n" + say.Effect.With(plainly(c.Effect)))
-		}
+	}
+	if c.Effect != "" {
+		b.WriteString("\n\n" + say.Effect.With(plainly(c.Effect)))
 	}
 	return strings.TrimSpace(b.String())
 }

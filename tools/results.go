@@ -138,8 +138,28 @@ func keep(c Call, text string, untrusted bool) (string, error) {
 	if untrusted {
 		tail = untrustedTail
 	}
-	name := path.Join(Folder(resultsDir, c.Session), chat.Slug(c.Key())+tail)
-	if err := c.Workspace.Names().WriteFile(name, []byte(layOut(text))); err != nil {
+	return writeResult(c, chat.Slug(c.Key())+tail, layOut(text))
+}
+
+// SaveResult keeps the whole of a long result of c, and returns the path of the file in the
+// workspace. It is for tools that shorten their results themselves.
+func SaveResult(c Call, text string, untrusted bool) (string, error) { return keep(c, text, untrusted) }
+
+// NewResult makes an empty file for a result of c that is still to come, and returns its path.
+func NewResult(c Call, name string, untrusted bool) (string, error) {
+	if c.Workspace == nil {
+		return "", errors.New("no workspace")
+	}
+	tail := ".txt"
+	if untrusted {
+		tail = untrustedTail
+	}
+	return writeResult(c, name+tail, "")
+}
+
+func writeResult(c Call, base, text string) (string, error) {
+	name := path.Join(Folder(resultsDir, c.Session), base)
+	if err := c.Workspace.Names().WriteFile(name, []byte(text)); err != nil {
 		return "", err
 	}
 	Prune(c.Workspace, resultsDir)

@@ -47,8 +47,11 @@ type Tool struct {
 	// Effect names the effect of a call that Guard holds back, such as "write SOUL.md": a
 	// person can approve all calls with the same effect for a while. Effects of different tools
 	// must differ. If it is nil, the effect is the tool's name and its path argument.
-	Effect   func(Call) string
-	Withheld func(chat.Sender) bool // whether the policy keeps it from somebody who joined the turn; may be nil
+	Effect func(Call) string
+	// Grantable reports whether an owner may approve all calls with the Effect of this one for a
+	// while, also if it is Risky that holds it back. nil means those that Guard holds back.
+	Grantable func(Call) bool
+	Withheld  func(chat.Sender) bool // whether the policy keeps it from somebody who joined the turn; may be nil
 
 	args *arguments.Schema // the parsed Schema
 	rule Rule              // set by Permit; "" is Who

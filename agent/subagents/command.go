@@ -19,6 +19,7 @@ type Command struct {
 	Texts      *texts.Agent
 	Deliver    func(context.Context, chat.Message) error // puts a message into the inbox
 	Doing      func(chat.SessionID) string               // what is under way in a session
+	Background Background
 }
 
 // actionTexts tells for each action of /agents what is said when it is done.
@@ -44,9 +45,16 @@ func (c Command) Answer(ctx context.Context, m chat.Message) (string, error) {
 		mine := m.From.Role == chat.Owner || s.From.ID == m.From.ID
 		return mine && visible(s) && (which == "all" || strings.HasPrefix(s.ID, strings.ToLower(which)))
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", fmt.Errorf("look at the subagents: %w", err)
+	}
+	commands := 0
+	if action == "stop" {
+		commands = c.Background.StopMatching(m.Session(), which)
+	}
+	switch {
+	case len(chosen) == 0 && commands > 0:
+		return done.With(c.Texts.Subagents.Some.Of(commands)), nil
 	case len(chosen) == 0:
 		return c.Texts.Subagents.Unknown, nil
 	case len(chosen) > 1 && which != "all":
@@ -107,7 +115,11 @@ func (c Command) list(ctx context.Context, m chat.Message) (string, error) {
 	if err = cmp.Or(err, bad); err != nil {
 		return "", fmt.Errorf("look at the subagents: %w", err)
 	}
-	text := c.listWorking(m, working)
+	commands, err := c.Background.Describe(ctx, m.Session(), c.Texts)
+	if err != nil {
+		return "", err
+	}
+	text := c.listWorking(m, working, commands)
 	if undelivered := c.listUndelivered(m, all); undelivered != "" {
 		text += "\n\n" + undelivered
 	}
@@ -141,10 +153,10 @@ func (c Command) chatOf(m chat.Message, s tools.Subagent) string {
 	return ", " + c.Texts.Subagents.For.With(s.At.Session())
 }
 
-// listWorking lists the subagents at work.
-func (c Command) listWorking(m chat.Message, working []tools.Subagent) string {
+// listWorking lists the subagents at work, and below them the commands.
+func (c Command) listWorking(m chat.Message, working []tools.Subagent, commands string) string {
 	say := c.Texts.Subagents
-	if len(working) == 0 {
+	if len(working) == 0 && commands == "" {
 		return say.None
 	}
 	list := say.List + "\n"
@@ -160,5 +172,5 @@ func (c Command) listWorking(m chat.Message, working []tools.Subagent) string {
 		}
 		list += c.chatOf(m, s)
 	}
-	return list
+	return list + commands
 }

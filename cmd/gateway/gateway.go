@@ -37,6 +37,7 @@ import (
 	"parley/tools/oversight"
 	"parley/tools/policy"
 	"parley/tools/sandbox"
+	"parley/tools/shell"
 	"parley/web"
 	"parley/web/observe"
 	"parley/workspace"
@@ -95,6 +96,7 @@ type gateway struct {
 	policy    *policy.Book
 	cache     *tools.Cache
 	sandbox   *sandbox.Auto // runs the programs that tools start
+	shell     *shell.Shell  // runs the agent's commands
 
 	// HTTP.
 	observer  *observe.Observer
@@ -206,6 +208,12 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 		return err
 	}
 	g.policy = policy.NewBook(g.store, g.Log)
+	g.shell = shell.New(shell.Config{
+		Store:   g.store,
+		Runner:  g.sandbox,
+		Deliver: func(ctx context.Context, m chat.Message) error { return g.pool.Deliver(ctx, m) },
+		Log:     g.Log,
+	})
 	return g.openWorkspace(ctx)
 }
 
@@ -272,23 +280,25 @@ func (g *gateway) openPool() {
 		RunUsage: func(ctx context.Context, run string, tokens int, cost float64) error {
 			return g.scheduler.NoteUsage(ctx, run, tokens, cost)
 		},
-		Role:      jobHostOf(g).roleNow,
-		Brief:     g.Brief,
-		HasJob:    jobHostOf(g).exists,
-		Commands:  g.commands(),
-		Warn:      g.hub.TellOwners,
-		Turns:     g.Config.Agent.MaxConcurrentTurns,
-		Grace:     turnTime,
-		Report:    ownerAPI{g}.report,
-		ToolStats: func() string { return oversight.Statistics(g.stats, g.texts.Gateway.Tools) },
-		Undo:      toolboxOf(g).undo,
+		Role:       jobHostOf(g).roleNow,
+		Brief:      g.Brief,
+		HasJob:     jobHostOf(g).exists,
+		Commands:   g.commands(),
+		Warn:       g.hub.TellOwners,
+		Turns:      g.Config.Agent.MaxConcurrentTurns,
+		Grace:      turnTime,
+		Report:     ownerAPI{g}.report,
+		ToolStats:  func() string { return oversight.Statistics(g.stats, g.texts.Gateway.Tools) },
+		Undo:       toolboxOf(g).undo,
+		Left:       g.shell.EndConversation,
+		Background: backgroundTasks(g.shell),
 	}, agent.Settings{})
 }
 
 // forgetSession deletes a conversation and what was looked up in it.
 func (g *gateway) forgetSession(ctx context.Context, id chat.SessionID) error {
 	g.cache.Forget(id)
-	return g.pool.Forget(ctx, id)
+	return errors.Join(g.shell.ForgetSession(ctx, id), g.pool.Forget(ctx, id))
 }
 
 // commands are those that the agent has besides its own.

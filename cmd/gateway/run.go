@@ -43,6 +43,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	run(&intake, func() error { return g.receive(ctx) })
 	run(&intake, func() error { return g.scheduler.Run(ctx) })
 	intake.Go(func() { g.Watch(ctx, g.apply) })
+	intake.Go(func() { g.shell.Run(ctx) })
 	intake.Go(func() { g.copies().Run(ctx) })
 	intake.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
 	for i, s := range g.servers {

@@ -44,6 +44,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		log:      t.app.Log,
 		stored:   t.app.maxStored,
 		sandbox:  t.app.sandbox,
+		shell:    t.app.shell,
 		agents: agents.Config{
 			Runner:   t.app.pool.Subagents(),
 			Texts:    &t.app.texts.Tools.Subtask,

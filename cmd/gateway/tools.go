@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/subagents"
 	"parley/chat"
 	"parley/config"
 	"parley/tools"
@@ -18,6 +19,7 @@ import (
 	"parley/tools/python"
 	"parley/tools/recall"
 	"parley/tools/sandbox"
+	"parley/tools/shell"
 	"parley/tools/web"
 )
 
@@ -33,6 +35,7 @@ type toolHost struct {
 	log      *slog.Logger
 	stored   func() int64  // bytes of files that a person may have in the workspace
 	sandbox  *sandbox.Auto // what every tool that starts a program starts it with
+	shell    *shell.Shell
 }
 
 // toolSources are what offers tools, from the lowest layer to the highest. A new
@@ -69,6 +72,9 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 			cron.New(h.cron),
 		},
 	)
+	if c.Tools.Exec.Enable {
+		builtIn = append(builtIn, h.shell.Tools(commandSettings(c.Tools.Exec))...)
+	}
 	textMode := func(model string) bool {
 		m := c.Models[model]
 		return m != nil && m.ToolCalls == "text"
@@ -81,11 +87,29 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 	return []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), interpreter, agents.New(h.agents)}, nil
 }
 
+// commandSettings returns what the commands of exec may use.
+func commandSettings(e config.Exec) shell.Settings {
+	return shell.Settings{Timeout: e.Timeout, Network: e.Network, Env: e.Env, Memory: e.Memory, Processes: e.Processes}
+}
+
+// backgroundTasks are the commands in the background, as the agent knows them.
+func backgroundTasks(s *shell.Shell) subagents.Background {
+	list := func(ctx context.Context, id chat.SessionID) (all []subagents.BackgroundTask, err error) {
+		working, err := s.Working(ctx, id)
+		for _, c := range working {
+			all = append(all, subagents.BackgroundTask{ID: c.ID, What: c.Command, Began: c.Began})
+		}
+		return all, err
+	}
+	return subagents.Background{List: list, Stop: s.Stop}
+}
+
 // toolCategories lists the categories of the tools there are, sorted. The tools
 // are made for that and not called.
 func toolCategories() (list []string) {
 	c := &config.Config{}
 	c.Tools.Web.Search.Provider = "duckduckgo"
+	c.Tools.Exec.Enable = true
 	sources, _ := toolSources(c, toolHost{files: files.New(files.Rules{})}) // the provider is known
 	list = append(list, python.Category)                                    // also where there is no Python
 	owner := tools.Scope{From: chat.Sender{Role: chat.Owner}}

@@ -464,7 +464,7 @@ func (r *reader) writes(name string) {
 	case !known:
 	case within("/dev", at):
 		r.refuse(refusedDangerous, name)
-	case within(r.place.work, at), within("/tmp", at) && !within(at, r.place.work), within("/var/tmp", at):
+	case within(r.place.work, at), isTemporary(at) && !within(r.workspace(), at) && !within(at, r.place.work):
 	case isState(at, r.workspace()):
 		r.refuse(refusedState, name)
 	case strings.Contains("/"+name+"/", "/../"):
@@ -478,6 +478,8 @@ func isHarmlessDevice(name string) bool {
 	return slices.Contains([]string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"}, name) ||
 		within("/dev/fd", name) || within("/dev/shm", name)
 }
+
+func isTemporary(at string) bool { return within("/tmp", at) || within("/var/tmp", at) }
 
 func (r *reader) workspace() string { return filepath.Dir(r.place.work) }
 
@@ -525,7 +527,7 @@ func (r *reader) deletes(operands []string, recursive bool) {
 		case !known && recursive:
 			r.ask(askOperand)
 		case !known:
-		case at == r.place.work && recursive, filepath.Dir(at) == r.place.work && isWild(filepath.Base(at)) && recursive:
+		case recursive && (at == r.place.work || filepath.Dir(at) == r.place.work && isWild(filepath.Base(at))):
 			r.ask(askEverything)
 		default:
 			r.writes(name)

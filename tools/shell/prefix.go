@@ -18,9 +18,10 @@ const runsAnything = "eval source . find awk gawk mawk sed make just task ssh sc
 	"bunx vim vi ed emacs gdb expect script screen tmux at batch crontab su pkexec tclsh alias trap"
 
 // anySubcommand lists what programs with subcommands run anything by.
-const anySubcommand = "go run|go tool|go generate|go test|npm run|npm exec|npm x|npm start|npm test|pnpm run|pnpm exec|" +
-	"pnpm dlx|yarn run|yarn exec|yarn dlx|cargo run|cargo test|cargo build|uv run|uv tool|poetry run|conda run|" +
-	"bundle exec|dotnet run|git bisect|git rebase|git filter-branch|git config|git submodule|kubectl exec|gh extension"
+const anySubcommand = "go run|go tool|go generate|go test|npm run|npm exec|npm x|npm start|npm test|pnpm run|" +
+	"pnpm exec|pnpm dlx|yarn run|yarn exec|yarn dlx|cargo run|cargo test|cargo build|uv run|uv tool|poetry run|" +
+	"conda run|bundle exec|dotnet run|git bisect|git rebase|git filter-branch|git config|git submodule|" +
+	"kubectl exec|gh extension"
 
 // prefixOf returns the program and the subcommand that a command is, such as "git commit", if to
 // approve these is to approve no more than they say. Otherwise it returns "". A command in front

@@ -322,7 +322,7 @@ func (r *reader) effects(name string, args []string) {
 		r.writeAll(files[min(1, len(files)):])
 	case "sed", "perl", "ruby":
 		if hasFlag(args, "i", "--in-place") && len(files) > 0 {
-			r.editsInPlace(args, files)
+			r.editsInPlace(files)
 		}
 	case "dd":
 		r.copiesBlocks(args)
@@ -349,13 +349,8 @@ func (r *reader) copies(args, files []string) {
 }
 
 // editsInPlace judges the files that sed -i changes: all arguments but a script.
-func (r *reader) editsInPlace(args, files []string) {
-	if !slices.ContainsFunc(args, func(a string) bool { return a == "-e" || a == "-f" || strings.HasPrefix(a, "--expr") }) {
-		files = files[1:]
-	} else if len(files) > 1 {
-		files = files[1:] // the value of -e
-	}
-	r.writeAll(files)
+func (r *reader) editsInPlace(files []string) {
+	r.writeAll(files[1:]) // the first is the script, or the value of -e
 }
 
 // copiesBlocks judges dd, which writes to what of= names.
@@ -441,7 +436,7 @@ func (r *reader) system(name string, args []string) {
 		r.ask(askSystem)
 	case name == "del" && slices.ContainsFunc(args, func(a string) bool { return a == "/f" || a == "/q" || a == "/s" }):
 		r.refuse(refusedDangerous, name)
-	case name == "kill" && slices.Contains(operandsOrNegative(args), "-1"), name == "kill" && slices.Contains(args, "1"):
+	case name == "kill" && (slices.Contains(operandsOrNegative(args), "-1") || slices.Contains(args, "1")):
 		r.refuse(refusedDangerous, name+" "+strings.Join(args, " "))
 	case slices.Contains(strings.Fields("mount umount insmod modprobe rmmod iptables nft sysctl crontab at useradd "+
 		"usermod userdel passwd visudo docker podman nsenter killall pkill kexec"), name):

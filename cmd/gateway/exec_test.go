@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/channels/telegram/telegramtest"
+)
+
+// newExecGateway founds a testGateway whose agent runs commands without a sandbox.
+func newExecGateway(t *testing.T) *testGateway {
+	w := newTestGateway(t, obedient)
+	w.more["tools"] = map[string]any{"exec": map[string]any{"sandbox": "none"}}
+	w.start()
+	return w
+}
+
+// work returns the path of a file in the folder of programs.
+func (w *testGateway) work(name string) string {
+	return filepath.Join(w.dir, "workspace", "work", name)
+}
+
+// writes waits until a command has written a file, and returns what it wrote.
+func (w *testGateway) writes(name string) (text string) {
+	w.t.Helper()
+	waitFor(w.t, "the file "+name, func() bool {
+		b, _ := os.ReadFile(w.work(name))
+		text = strings.TrimSpace(string(b))
+		return strings.HasSuffix(string(b), "\n")
+	})
+	return text
+}
+
+// endLater ends the process whose number a command wrote, when the test ends: without a sandbox it
+// outlives Parley.
+func (w *testGateway) endLater(pid string) {
+	w.t.Cleanup(func() {
+		if n := number(pid); n > 1 {
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	})
+}
+
+// D-072, B-013: an owner's commands run, each in the folder and with the variables that the last one
+// ended with, also after a crash; for others there are none.
+func TestExecForOwners(t *testing.T) {
+	t.Parallel()
+	w := newExecGateway(t)
+	w.tg.Say(person, `call exec {"command": "mkdir -p site && cd site && export COLOUR=red; pwd"}`)
+	w.told(person, "the folder", func(texts []string) bool { return toldOf(texts, "/work/site\n\nExit code: 0") })
+	w.kill()
+	w.start()
+	w.tg.Say(person, `call exec {"command": "pwd; echo $COLOUR ${TOWN_MODEL_KEY-none}"}`)
+	w.told(person, "the same shell", func(texts []string) bool {
+		return toldOf(texts, "/work/site\nred none\n\nExit code: 0")
+	})
+	w.tg.Say(person, "/new")
+	w.tg.Say(person, `call exec {"command": "pwd; echo ${COLOUR-unset}"}`)
+	w.told(person, "a new shell", func(texts []string) bool { return toldOf(texts, "/work\nunset\n\nExit code: 0") })
+	w.tg.Say(asker, `call exec {"command": "touch theirs"}`)
+	w.told(asker, "that there is no such tool", func(texts []string) bool { return toldOf(texts, "exec") })
+	if there(w.work("theirs")) {
+		t.Error("somebody who is no owner ran a command")
+	}
+}
+
+// P6: a crash in the middle of a command is told to the model, and the command is not run again.
+func TestKillInCommand(t *testing.T) {
+	t.Parallel()
+	w := newExecGateway(t)
+	w.tg.Say(person, `call exec {"command": "echo $$ >> pids; sleep 300"}`)
+	pid := w.writes("pids")
+	w.endLater(pid)
+	w.kill()
+	w.start()
+	w.told(person, "the interruption", func(texts []string) bool { return toldOf(texts, "interrupted") })
+	if again := w.writes("pids"); again != pid {
+		t.Errorf("it was run as %q and as %q", pid, again)
+	}
+}
+
+// R-S12, P6: a command in the background is told of once when it has ended; one that was at work when
+// Parley was killed is told as interrupted after the next start, and not run again.
+func TestBackgroundCommands(t *testing.T) {
+	t.Parallel()
+	w := newExecGateway(t)
+	w.tg.Say(person, `call exec {"command": "while ! [ -e go ]; do sleep 0.1; done; echo 'all is done'", "background": true}`)
+	w.told(person, "its id", func(texts []string) bool { return toldOf(texts, "runs in the background, with the id") })
+	w.file("work/go", "")
+	ended := func(words string) func([]string) bool {
+		return func(texts []string) bool { return toldOf(texts, words) }
+	}
+	w.told(person, "its end", ended("has ended with exit code 0"))
+
+	w.tg.Say(person, `call exec {"command": "echo $$ >> pids; sleep 300", "background": true}`)
+	pid := w.writes("pids")
+	w.endLater(pid)
+	w.kill()
+	w.start()
+	w.told(person, "its interruption", ended("interrupted by a restart"))
+	w.kill()
+	w.start()
+	w.tg.Say(person, "are you there")
+	texts := w.told(person, "an answer", ended("heard are you there"))
+	for _, words := range []string{"has ended with exit code 0", "interrupted by a restart"} {
+		n := 0
+		for _, text := range texts {
+			n += strings.Count(text, words)
+		}
+		if n != 1 {
+			t.Errorf("%q was told %d times: %q", words, n, texts)
+		}
+	}
+	if again := w.writes("pids"); again != pid {
+		t.Errorf("it was run as %q and as %q", pid, again)
+	}
+}
+
+// A command in the background is listed, and /stop ends it and says so.
+func TestStopCommands(t *testing.T) {
+	t.Parallel()
+	w := newExecGateway(t)
+	w.tg.Say(person, `call exec {"command": "echo $$ > pid; exec sleep 4711", "background": true}`)
+	pid := w.writes("pid")
+	w.endLater(pid)
+	w.told(person, "its id", func(texts []string) bool { return toldOf(texts, "with the id") })
+	w.tg.Say(person, "/agents")
+	w.told(person, "the list", func(texts []string) bool { return toldOf(texts, "sleep 4711") })
+	w.tg.Say(person, "/stop")
+	w.told(person, "the end", func(texts []string) bool { return toldOf(texts, "Stopped a background task") })
+	waitFor(t, "the end of the process", func() bool { return syscall.Kill(number(pid), 0) != nil })
+	w.tg.Say(person, "/agents")
+	w.told(person, "an empty list", func(texts []string) bool { return toldOf(texts, "No background tasks are running") })
+}
+
+// R-S16: an owner is asked before a dangerous command; the question outlives a crash, and the command
+// is run once. A yes for a prefix counts for the conversation, also after a crash, until it is revoked.
+func TestApprovalOfCommands(t *testing.T) {
+	t.Parallel()
+	w := newExecGateway(t)
+	w.tg.Say(person, `call exec {"command": "git clean -fd; echo ran >> ran"}`)
+	q := w.asks(person, "git clean")
+	if len(q.Buttons[0]) != 2 {
+		t.Errorf("the choices are %+v", q.Buttons)
+	}
+	w.kill()
+	w.start()
+	w.tg.PressData(person, q.ID, q.Buttons[0][0].Data, telegramtest.As(person, "Ada"))
+	if got := w.writes("ran"); got != "ran" {
+		t.Errorf("it ran: %q", got)
+	}
+
+	runs := func(n int) string {
+		command := fmt.Sprintf("touch file%d", n)
+		w.tg.Say(person, fmt.Sprintf(`call exec {"command": %q, "network": true}`, command))
+		return command
+	}
+	q = w.asks(person, runs(1))
+	choices := []telegramtest.Button{}
+	for _, row := range q.Buttons {
+		choices = append(choices, row...)
+	}
+	if len(choices) != 4 || !strings.Contains(q.Text, "run touch … with access to the internet") {
+		t.Fatalf("%q, %+v", q.Text, choices)
+	}
+	w.tg.PressData(person, q.ID, choices[2].Data, telegramtest.As(person, "Ada"))
+	waitFor(t, "file1", func() bool { return there(w.work("file1")) })
+	runs(2)
+	waitFor(t, "file2", func() bool { return there(w.work("file2")) })
+	w.kill()
+	w.start()
+	runs(3)
+	waitFor(t, "file3", func() bool { return there(w.work("file3")) })
+	w.tg.Say(person, "/approvals")
+	w.told(person, "the list", func(texts []string) bool { return toldOf(texts, "1. run touch … with access to the internet") })
+	w.tg.Say(person, "/approvals revoke all")
+	w.told(person, "that it is revoked", func(texts []string) bool { return toldOf(texts, "Revoked") })
+	w.asks(person, runs(4))
+	if there(w.work("file4")) {
+		t.Error("it ran unasked")
+	}
+}
+
+// waitFor waits until what another process does has come about.
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(waitTime); !ok(); {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("nothing of %s", what)
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parley/chat"
+	"parley/texts"
+	"parley/tools"
+	"parley/tools/sandbox"
+)
+
+const (
+	waitTime   = 60 * time.Second // for a command, before it goes on in the background
+	maxTimeout = 600 * time.Second
+	maxCommand = 64 << 10 // bytes
+)
+
+type execArgs struct {
+	Command    string `json:"command" jsonschema:"what to run, in the language of bash" limit:"min=1 max=65536"`
+	WorkingDir string `json:"working_dir,omitempty" jsonschema:"folder to run it in, if not that of the last command"`
+	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds; default 60" limit:"min=1 max=600"`
+	Network    bool   `json:"network,omitempty" jsonschema:"whether it needs the internet: an owner is asked"`
+	Background bool   `json:"background,omitempty" jsonschema:"return at once with an id, for what takes long"`
+}
+
+const execDescription = "Run a command of bash, in a sandbox, and return its output and exit code. It starts in the " +
+	"folder work of the workspace, which is also its home and the only place besides /tmp that it can change; it " +
+	"can read the rest of the workspace. Each command is a new shell, but its folder (cd) and exported variables are " +
+	"those that the last one ended with. There is no terminal and no input.\n" +
+	"- The internet is out of reach, but for hosts that the operator allows, unless network is true.\n" +
+	"- A command that takes longer than a minute goes on in the background; you are told when it ends. Look at it " +
+	"with exec_status, end it with exec_stop.\n" +
+	"- To read, write and search files, use the tools for files."
+
+// exec returns the tool that runs commands (D-072).
+func (s *Shell) exec(set Settings) tools.Tool {
+	e := executor{shell: s, set: set}
+	t := tools.New("exec", execDescription, e.run)
+	t.Category = category
+	t.Who = tools.Owners
+	t.Timeout = tools.MaxTimeout
+	t.MaxText = -1
+	t.Aliases = map[string]string{
+		"cmd": "command", "script": "command", "code": "command", "cwd": "working_dir", "workdir": "working_dir",
+		"dir": "working_dir", "directory": "working_dir", "timeout_seconds": "timeout", "internet": "network",
+		"run_in_background": "background",
+	}
+	t.Precheck = e.precheck
+	t.Risky = e.isRisky
+	t.Grantable = func(c tools.Call) bool { return e.advise(c).prefix != "" }
+	t.Effect = e.effect
+	t.Preview = func(say texts.Steps, partial map[string]any) string {
+		command, _ := partial["command"].(string)
+		return say.RunningCommand.With(chat.Clip(chat.OneLine(command), 60, "…"))
+	}
+	return t
+}
+
+// An executor is exec with the settings of now.
+type executor struct {
+	shell *Shell
+	set   Settings
+}
+
+// A spot is where a command of a call runs.
+type spot struct {
+	folders []sandbox.Folder
+	work    string
+	dir     string
+	state   state
+}
+
+// errOutside says that a command is to run outside the workspace (D-078).
+var errOutside = errors.New("working_dir is outside the configured workspace")
+
+// spotOf returns where c runs.
+func (e executor) spotOf(ctx context.Context, c tools.Call) (p spot, err error) {
+	if c.Workspace == nil {
+		return p, errors.New("there is no workspace")
+	}
+	p.folders, p.work, err = sandbox.WorkspaceFolders(c.Workspace)
+	if err != nil {
+		return p, err
+	}
+	if p.state, err = e.shell.state(ctx, c.Session); err != nil {
+		return p, err
+	}
+	p.dir = p.state.Dir
+	if _, err := tools.Resolve(c, p.dir); err != nil || !isFolder(p.dir) {
+		p.dir = p.work
+	}
+	wanted, _ := c.Input["working_dir"].(string)
+	if wanted == "" {
+		return p, nil
+	}
+	at := wanted
+	if rest, isHome := strings.CutPrefix(wanted, "~"); isHome && (rest == "" || rest[0] == '/') {
+		at = p.work + rest
+	}
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(p.dir, at)
+	}
+	path, err := tools.Resolve(c, at)
+	if err != nil {
+		return p, errOutside
+	}
+	whole := strings.TrimSuffix(filepath.Dir(p.work), "/"+c.Workspace.View().Home())
+	p.dir = filepath.Join(whole, path.String())
+	if !isFolder(p.dir) {
+		return p, fmt.Errorf("working_dir %s: there is no such folder", wanted)
+	}
+	return p, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return path != "" && err == nil && info.IsDir()
+}
+
+// advise reads the command of c.
+func (e executor) advise(c tools.Call) advice {
+	command, _ := c.Input["command"].(string)
+	p, err := e.spotOf(context.Background(), c)
+	if err != nil {
+		return advice{} // run says so
+	}
+	return advise(command, place{work: p.work, dir: p.dir, env: p.state.Env})
+}
+
+// precheck refuses what nobody should be asked about.
+func (e executor) precheck(c tools.Call) (tools.Result, error) {
+	if _, err := e.spotOf(context.Background(), c); err != nil {
+		return tools.Result{}, err
+	}
+	if a := e.advise(c); a.refused != "" {
+		return refusal(a), nil
+	}
+	return tools.Result{}, nil
+}
+
+// refusal tells the model why a command is not run (D-073, D-078).
+func refusal(a advice) tools.Result {
+	text := "Command blocked by safety guard (%s): %s. Nothing was run. Commands may change files in the folder work " +
+		"of the workspace and in /tmp; for the other files of the workspace there are tools."
+	return tools.Failf(tools.CodeDenied, text, a.refused, chat.Clip(chat.OneLine(a.about), 200, "…"))
+}
+
+// isRisky reports whether an owner is asked about c: after untrusted content about every command, and
+// else if the command is dangerous, or needs the internet (R-S12, R-S16).
+func (e executor) isRisky(c tools.Call) bool {
+	network, _ := c.Input["network"].(bool)
+	return c.Tainted || network || e.advise(c).ask != ""
+}
+
+// effect names what an owner approves for a while: a program and its subcommand.
+func (e executor) effect(c tools.Call) string {
+	what := "run " + e.advise(c).prefix + " …"
+	if network, _ := c.Input["network"].(bool); network {
+		what += " with access to the internet"
+	}
+	return what
+}
+
+// run runs a command.
+func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Result, error) {
+	p, err := e.spotOf(ctx, c)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	a := advise(in.Command, place{work: p.work, dir: p.dir, env: p.state.Env})
+	if a.refused != "" {
+		return refusal(a), nil
+	}
+	seedHome(c.Workspace)
+	given := environment(e.set, p.work)
+	env := maps.Clone(given)
+	maps.Copy(env, p.state.Env)
+	sc := newScript(in.Command, p.work, !in.Background)
+	limit := cmp.Or(time.Duration(in.Timeout)*time.Second, e.set.Timeout, time.Minute)
+	job := run{
+		spec: sandbox.Spec{
+			Args:    sc.args,
+			Dir:     p.dir,
+			Env:     env,
+			Folders: p.folders,
+			Network: e.network(in),
+			Limits:  sandbox.Limits{Wall: limit, Memory: e.set.Memory, Processes: e.set.Processes},
+		},
+		limit: limit,
+	}
+	if in.Background {
+		if in.Timeout == 0 {
+			job.limit = maxBackgroundTime
+		}
+		job.spec.Limits.Wall = job.limit
+		job.spec.Limits.CPU = job.limit
+		return e.shell.runInBackground(ctx, c, in, job)
+	}
+	began := time.Now()
+	proc := e.shell.start(ctx, job)
+	if moved, r, err := e.shell.await(ctx, c, in, proc); moved || err != nil {
+		return r, err
+	}
+	if left, ok := sc.leftState(c.Workspace, p.state, given); ok {
+		if in.WorkingDir != "" && left.Dir == p.dir { // that was for this command
+			left.Dir = p.state.Dir
+		}
+		if err := e.shell.saveState(ctx, string(c.Session), left); err != nil {
+			return tools.Result{}, fmt.Errorf("keep the state of the shell: %w", err)
+		}
+	}
+	if c.Tainted || job.reachesOut() {
+		e.markWritten(c, began)
+	}
+	return e.result(c, in, p, proc)
+}
+
+// network returns what a command may reach.
+func (e executor) network(in execArgs) sandbox.Network {
+	if in.Network { // an owner has said yes
+		return sandbox.Network{All: true}
+	}
+	return sandbox.Network{Hosts: e.set.Network}
+}
+
+// result tells the model how a command ended (D-076).
+func (e executor) result(c tools.Call, in execArgs, at spot, p *process) (tools.Result, error) {
+	if p.err != nil {
+		return tools.Result{}, explain(p.err)
+	}
+	stdout, stderr, _ := p.output.texts()
+	whole := report(stdout, stderr, p.outcome)
+	r := tools.Result{Text: clip(whole)}
+	if r.Text != whole {
+		r.Cut = true
+		r.File, _ = tools.SaveResult(c, whole, c.Tainted || p.reachesOut) // without it there are still both ends
+	}
+	if r.File != "" {
+		r.Text += "\n\nFull output saved to: " + r.File
+	}
+	if p.reachesOut {
+		r.Tainted = true
+		r.Sources = []string{"the output of a command that could reach the network"}
+	}
+	e.taintByFiles(c, in, at, &r)
+	if notes := e.notes(p); notes != "" {
+		r.Text += "\n\n" + notes
+	}
+	if p.outcome.End == sandbox.TimedOut {
+		r.Failed = true
+		r.Code = tools.CodeTimeout
+		r.Text = fmt.Sprintf("Command timed out after %d seconds\n\n%s", int(p.limit.Seconds()), r.Text) // D-077
+	}
+	return r, nil
+}
+
+// explain says what to do about a command that could not be run at all.
+func explain(err error) error {
+	if errors.Is(err, sandbox.ErrNoSandbox) {
+		return fmt.Errorf("commands cannot be run here: %w. Tell the person: parley doctor says what would help", err)
+	}
+	return fmt.Errorf("run the command: %w", err)
+}
+
+// notes tells the model what the sandbox did to a command.
+func (e executor) notes(p *process) string {
+	var notes []string
+	if len(p.outcome.Refused) > 0 {
+		const text = "Not reached: %s. tools.exec.network in the config does not name these hosts%s. " +
+			"With network set to true, an owner is asked."
+		notes = append(notes, fmt.Sprintf(text, strings.Join(p.outcome.Refused, ", "), e.allowedHosts()))
+	}
+	if p.withoutHosts {
+		notes = append(notes, "The sandbox of this machine cannot let it reach some hosts only, so it reached none.")
+	}
+	if p.outcome.End == sandbox.Exceeded {
+		notes = append(notes, "It was ended because it used more time, memory or processes than it may.")
+	}
+	if p.outcome.Dropped > 0 {
+		notes = append(notes, fmt.Sprintf("It wrote %d bytes more than are kept.", p.outcome.Dropped))
+	}
+	return strings.Join(notes, "\n")
+}
+
+func (e executor) allowedHosts() string {
+	if len(e.set.Network) == 0 {
+		return ""
+	}
+	return " but " + strings.Join(e.set.Network, ", ")
+}
+
+// report is what a command has written, and its exit code.
+func report(stdout, stderr string, o sandbox.Outcome) string {
+	var b strings.Builder
+	b.WriteString(stdout)
+	if strings.TrimSpace(stderr) != "" {
+		if b.Len() > 0 && !strings.HasSuffix(stdout, "\n") {
+			b.WriteString("\n")
+		}
+		b.WriteString("STDERR:\n" + stderr)
+	}
+	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "\nExit code: %d", o.Exit)
+	return b.String()
+}
+
+// maxShown is how many characters of a command's output the model sees (D-076).
+const maxShown = 10_000
+
+// clip returns the two ends of a long text.
+func clip(text string) string {
+	all := []rune(strings.ToValidUTF8(text, "\ufffd"))
+	over := len(all) - maxShown
+	if over <= 0 {
+		return text
+	}
+	end := string(all[len(all)-maxShown/2:])
+	return string(all[:maxShown/2]) + "\n\n" + missing(int64(over), "chars") + "\n\n" + end
+}
+
+// missing tells of a part that is left out: "... (1,234 chars truncated) ...".
+func missing(n int64, unit string) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return fmt.Sprintf("... (%s %s truncated) ...", digits, unit)
+}

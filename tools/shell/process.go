@@ -1,0 +1,88 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/chat"
+	"parley/tools"
+	"parley/tools/sandbox"
+)
+
+// A run is a command that is ready to be run.
+type run struct {
+	spec  sandbox.Spec
+	limit time.Duration
+}
+
+// reachesOut reports whether what it writes may come from the network.
+func (r run) reachesOut() bool { return r.spec.Network.All || len(r.spec.Network.Hosts) > 0 }
+
+// A process is a command at work, or how it ended.
+type process struct {
+	output     recorder
+	limit      time.Duration
+	work       context.Context // of the command
+	cancel     context.CancelCauseFunc
+	reachesOut bool           // what it writes may come from the network
+	session    chat.SessionID // for which it runs in the background; "" if it is waited for
+	done       chan struct{}  // closed when it has ended; then the rest is set
+
+	outcome      sandbox.Outcome
+	err          error // why it did not run
+	withoutHosts bool  // it ran without its hosts, because the sandbox has no such thing
+}
+
+// Why a process is ended.
+var (
+	errStopped = errors.New("stopped")
+	errClosing = tools.ErrClosing
+)
+
+// start runs a command. It does not end with ctx: whoever waits for it cancels it.
+func (s *Shell) start(ctx context.Context, r run) *process {
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	p := &process{limit: r.limit, work: work, cancel: cancel, done: make(chan struct{}), reachesOut: r.reachesOut()}
+	r.spec.Stdout, r.spec.Stderr = p.output.streams()
+	s.work.Go(func() {
+		defer cancel(nil)
+		defer close(p.done)
+		p.outcome, p.err = s.cfg.Runner.Run(work, r.spec)
+		if errors.Is(p.err, sandbox.ErrHosts) && len(r.spec.Network.Hosts) > 0 {
+			p.withoutHosts = true
+			r.spec.Network = sandbox.Network{}
+			p.outcome, p.err = s.cfg.Runner.Run(work, r.spec)
+		}
+	})
+	return p
+}
+
+// await waits for a command. It returns moved and what to tell the model if the command goes on in
+// the background, and an error if ctx ended.
+func (s *Shell) await(
+	ctx context.Context, c tools.Call, in execArgs, p *process,
+) (moved bool, r tools.Result, err error) {
+	timer := time.NewTimer(waitTime)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.done:
+			return false, r, nil
+		case <-ctx.Done():
+			p.cancel(context.Cause(ctx))
+			<-p.done
+			return false, r, context.Cause(ctx)
+		case <-timer.C:
+			if p.limit <= waitTime || !mayBeInBackground(c) {
+				continue
+			}
+			r, err := s.moveToBackground(ctx, c, in, p)
+			if err != nil {
+				s.cfg.Log.Error("a command cannot go on in the background", "session", c.Session, "err", err)
+				continue
+			}
+			return true, r, nil
+		}
+	}
+}

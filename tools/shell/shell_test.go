@@ -1,0 +1,477 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/store/mem"
+	"parley/tools"
+	"parley/tools/files"
+	"parley/tools/sandbox"
+	"parley/tools/sandbox/none"
+	"parley/workspace"
+)
+
+// A bench is a kit with the tools, in a workspace of its own.
+type bench struct {
+	t        *testing.T
+	kit      *tools.Kit
+	shell    *Shell
+	store    store.Store
+	w        *workspace.Workspace
+	scope    tools.Scope
+	calls    int
+	grants   []string
+	asked    []tools.Call // approvals that were asked for
+	approve  bool
+	specs    []sandbox.Spec
+	mu       sync.Mutex
+	messages []chat.Message
+}
+
+// newBench returns a bench on which an owner talks. A nil runner is that without a sandbox.
+func newBench(t *testing.T, runner sandbox.Runner, set Settings) *bench {
+	t.Helper()
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	b := &bench{t: t, store: mem.New(), w: w, approve: true}
+	if runner == nil {
+		runner = none.Runner{}
+	}
+	b.shell = New(Config{Store: b.store, Runner: b.spy(runner), Deliver: b.deliver})
+	at := chat.Address{Channel: "telegram", Chat: "42"}
+	b.scope = tools.Scope{
+		Session: at.Session(), At: at, From: chat.Sender{ID: "42", Role: chat.Owner}, Workspace: w, Turn: "turn",
+		Granted: func(effect string) bool { return slices.Contains(b.grants, effect) },
+	}
+	b.useTools(set)
+	return b
+}
+
+func (b *bench) useTools(set Settings) {
+	b.t.Helper()
+	sources := tools.Rules{}.Permit(tools.Fixed(slices.Concat(files.New(files.Rules{}), b.shell.Tools(set))))
+	ask := func(_ context.Context, c tools.Call, _ string) (bool, string, error) {
+		b.asked = append(b.asked, c)
+		return b.approve, "42", nil
+	}
+	var err error
+	b.kit, err = tools.NewKit(b.t.Context(), b.scope, sources, tools.Standard(tools.StandardConfig{Approve: ask})...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A runnerFunc is a Runner.
+type runnerFunc func(context.Context, sandbox.Spec) (sandbox.Outcome, error)
+
+func (f runnerFunc) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+	return f(ctx, s)
+}
+
+// spy notes what is run.
+func (b *bench) spy(r sandbox.Runner) sandbox.Runner {
+	return runnerFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+		b.mu.Lock()
+		b.specs = append(b.specs, s)
+		b.mu.Unlock()
+		return r.Run(ctx, s)
+	})
+}
+
+func (b *bench) lastSpec() sandbox.Spec {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.specs[len(b.specs)-1]
+}
+
+func (b *bench) deliver(_ context.Context, m chat.Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.messages = append(b.messages, m)
+	return nil
+}
+
+func (b *bench) delivered() []chat.Message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.messages)
+}
+
+// call calls a tool.
+func (b *bench) call(name string, args map[string]any) tools.Result {
+	b.t.Helper()
+	text, err := json.Marshal(args)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.calls++
+	c := tools.Call{ToolCall: llm.ToolCall{ID: fmt.Sprint("c", b.calls), Name: name, Args: string(text)}, Scope: b.scope}
+	return b.kit.Call(b.t.Context(), c)
+}
+
+// run runs a command, and returns its result.
+func (b *bench) run(command string) tools.Result {
+	b.t.Helper()
+	return b.call("exec", map[string]any{"command": command})
+}
+
+// says runs a command and wants its result to be text and exit code 0.
+func (b *bench) says(command, want string) {
+	b.t.Helper()
+	if want != "" {
+		want += "\n"
+	}
+	if r := b.run(command); r.Failed || r.Text != want+"\nExit code: 0" {
+		b.t.Errorf("%s: %q, want %q", command, r.Text, want)
+	}
+}
+
+// D-072, D-075, D-076: what a command prints, its exit code, and the environment that it has.
+func TestExec(t *testing.T) {
+	t.Setenv("PARLEY_CANARY", "canary")
+	b := newBench(t, nil, Settings{Env: map[string]string{"GREETING": "hello"}})
+	work := filepath.Join(b.w.Dir(), "work")
+	b.says("pwd; echo $HOME", work+"\n"+work)
+	b.says("echo $GREETING; echo ${PARLEY_CANARY-none} $LANG $TERM", "hello\nnone C.UTF-8 dumb")
+	if r := b.run("echo out; echo wrong >&2; exit 3"); r.Failed || r.Text != "out\nSTDERR:\nwrong\n\nExit code: 3" {
+		t.Errorf("%q", r.Text)
+	}
+	if r := b.run("true"); r.Text != "\nExit code: 0" {
+		t.Errorf("%q", r.Text)
+	}
+	if r := b.run("read x; echo got $x"); r.Text != "got\n\nExit code: 0" {
+		t.Errorf("standard input: %q", r.Text)
+	}
+	if r := b.run("env"); strings.Contains(r.Text, "canary") {
+		t.Errorf("%q", r.Text)
+	}
+	if left, _ := filepath.Glob(work + "/.shell-*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// The folder and the exported variables are those that the last command ended with, however it
+// ended, also after a restart; they are forgotten with the conversation, and are the session's own.
+func TestShellState(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	work := filepath.Join(b.w.Dir(), "work")
+	b.says("mkdir -p a/b && cd a/b && export NAME='two words' PATH=/opt/x:$PATH; LOCAL=1", "")
+	b.says("pwd; echo $NAME $LOCAL; echo ${PATH%%:*}", work+"/a/b\ntwo words\n/opt/x")
+	b.says("true; cd ..; exit 0", "")
+	b.says("pwd", work+"/a")
+	if r := b.run("cd b; false"); !strings.HasSuffix(r.Text, "Exit code: 1") {
+		t.Errorf("%q", r.Text)
+	}
+	b.says("pwd; unset NAME", work+"/a/b")
+	b.says("echo ${NAME-unset}", "unset")
+	if r := b.call("exec", map[string]any{"command": "pwd", "working_dir": "/" + strings.TrimPrefix(work, "/")}); !strings.HasPrefix(r.Text, work+"\n") {
+		t.Errorf("%q", r.Text)
+	}
+	b.says("pwd", work+"/a/b") // working_dir was for one command
+
+	// R-S17, P6: a new process knows it.
+	again := New(Config{Store: b.store, Runner: none.Runner{}, Deliver: b.deliver})
+	old := b.shell
+	b.shell = again
+	b.useTools(Settings{})
+	b.says("export KEPT=1; pwd", work+"/a/b")
+	b.shell = old
+
+	other := b.scope
+	b.scope.Session = "telegram:43"
+	b.says("pwd; echo ${KEPT-unset}", work+"\nunset")
+	b.scope = other
+	if err := os.RemoveAll(filepath.Join(work, "a")); err != nil {
+		t.Fatal(err)
+	}
+	b.says("pwd; echo $KEPT", work+"\n1") // its folder is gone
+	b.shell.EndConversation(b.scope.Session)
+	b.says("pwd; echo ${KEPT-unset}", work+"\nunset")
+}
+
+// What a command leaves of its variables is bounded, and it can leave no other file in their place.
+func TestShellStateIsBounded(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.says("export SMALL=1; for i in 1 2 3 4 5 6 7 8 9; do export BIG$i=$(head -c 20000 /dev/zero | tr '\\0' x); done", "")
+	st, err := b.shell.state(t.Context(), b.scope.Session)
+	size := 0
+	for name, value := range st.Env {
+		size += len(name) + len(value)
+	}
+	if err != nil || size > maxEnvBytes || st.Env["SMALL"] != "1" {
+		t.Errorf("%d bytes, SMALL=%q, %v", size, st.Env["SMALL"], err)
+	}
+	b.says("export http_proxy=http://x HTTPS_PROXY=y", "")
+	b.says("echo ${http_proxy-unset} ${HTTPS_PROXY-unset}", "unset unset") // the sandbox sets these
+}
+
+// D-076: of a long output the model sees both ends, and where the whole is.
+func TestLongOutput(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	r := b.run("seq 1 10000")
+	if n := len([]rune(r.Text)); n > maxShown+200 || !r.Cut || r.File == "" {
+		t.Fatalf("%d characters, %+v", n, r)
+	}
+	for _, want := range []string{"1\n2\n3\n", " chars truncated) ...\n\n", "\n9999\n10000\n\nExit code: 0", "Full output saved to: " + r.File} {
+		if !strings.Contains(r.Text, want) {
+			t.Errorf("%q is not in %q", want, r.Text)
+		}
+	}
+	whole, err := b.w.Names().ReadFile(r.File)
+	if err != nil || strings.Count(string(whole), "\n") < 10000 || !strings.Contains(string(whole), "\n5000\n") {
+		t.Errorf("%d bytes, %v", len(whole), err)
+	}
+	if got := b.call("read_file", map[string]any{"path": r.File, "offset": 5000, "limit": 1}); !strings.Contains(got.Text, "5000") {
+		t.Errorf("%q", got.Text)
+	}
+	if got := missing(1234567, "chars"); got != "... (1,234,567 chars truncated) ..." {
+		t.Error(got)
+	}
+}
+
+// D-077: a command that takes too long is ended with all that it began.
+func TestTimeout(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	r := b.call("exec", map[string]any{"command": "echo begun; sleep 4242 & sleep 4242", "timeout": 1})
+	if !r.Failed || r.Code != tools.CodeTimeout || !strings.HasPrefix(r.Text, "Error: Command timed out after 1 seconds\n\nbegun") {
+		t.Errorf("%+v %q", r, r.Text)
+	}
+	for _, dir := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
+		if line, _ := os.ReadFile(dir); string(line) == "sleep\x004242\x00" {
+			t.Errorf("%s lives", dir)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// D-073, D-078: what is refused is not run, and nobody is asked about it.
+func TestRefused(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	for command, want := range map[string]string{
+		"rm -rf /nothing-here":                "Error: Command blocked by safety guard (path outside working dir)",
+		"rm -rf ../../../../../../../../../x": "Error: Command blocked by safety guard (path traversal detected)",
+		"mkfs.ext4 /dev/sda":                  "Error: Command blocked by safety guard (dangerous pattern detected)",
+		"echo x >> ../AGENTS.md":              "Error: Command blocked by safety guard (writes to internal state)",
+	} {
+		if r := b.run(command); !r.Failed || r.Code != tools.CodeDenied || !strings.HasPrefix(r.Text, want) {
+			t.Errorf("%s: %q, want %q", command, r.Text, want)
+		}
+	}
+	for _, dir := range []string{"/etc", "../../../../..", "~/../../../../.."} {
+		r := b.call("exec", map[string]any{"command": "ls", "working_dir": dir})
+		if !strings.HasPrefix(r.Text, "Error: working_dir is outside the configured workspace") {
+			t.Errorf("%s: %q", dir, r.Text)
+		}
+	}
+	if len(b.specs) > 0 || len(b.asked) > 0 {
+		t.Errorf("%d were run, %d were asked about", len(b.specs), len(b.asked))
+	}
+}
+
+// R-S12, R-S16: an owner is asked about dangerous commands, about the network, and after untrusted
+// content about every command; a yes can count for a prefix, and never for anything.
+func TestApproval(t *testing.T) {
+	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+		return sandbox.Outcome{End: sandbox.Exited}, nil
+	}), Settings{})
+	for _, c := range []struct {
+		command string
+		network bool
+		tainted bool
+		granted string // an approval that there is
+		asked   bool
+		effect  string // that can be approved
+	}{
+		{"ls", false, false, "", false, ""},
+		{"git reset --hard", false, false, "", true, ""},
+		{"git reset --hard", false, false, "run git reset …", true, ""}, // about each
+		{"pip install x", true, false, "", true, "run pip install … with access to the internet"},
+		{"pip install x", true, false, "run pip install …", true, "run pip install … with access to the internet"},
+		{"pip install x", true, false, "run pip install … with access to the internet", false, ""},
+		{"git commit -m x", false, true, "", true, "run git commit …"},
+		{"git commit -m x", false, true, "run git commit …", false, ""},
+		{"git push", false, true, "run git commit …", true, "run git push …"},
+		{"git commit -m x; rm a", false, true, "run git commit …", true, ""},
+		{"git commit -m \"$(x)\"", false, true, "run git commit …", true, ""},
+		{"sh -c ls", false, true, "", true, ""},
+		{"sh -c ls", false, true, "run sh …", true, ""},
+		{"python3 -c 1", false, true, "run  …", true, ""},
+	} {
+		b.asked = nil
+		b.grants = []string{c.granted}
+		b.scope.Tainted = c.tainted
+		b.scope.Typed = []string{"please run " + c.command} // that is no approval of a command
+		r := b.call("exec", map[string]any{"command": c.command, "network": c.network})
+		if (len(b.asked) > 0) != c.asked || r.Failed {
+			t.Errorf("%+v: asked %d times: %q", c, len(b.asked), r.Text)
+			continue
+		}
+		if c.asked && b.asked[0].Effect != c.effect {
+			t.Errorf("%+v: %q can be approved", c, b.asked[0].Effect)
+		}
+		if got := b.lastSpec().Network.All; got != c.network {
+			t.Errorf("%+v: the network is %v", c, got)
+		}
+	}
+	// Of somebody else's command nothing is approved in advance.
+	b.asked = nil
+	b.scope.Tainted = true
+	b.scope.From = chat.Sender{ID: "7", Role: chat.User}
+	b.grants = []string{"run ls …"}
+	b.kit = must(tools.NewKit(t.Context(), b.scope, tools.Rules{"exec": tools.Everyone}.Permit(tools.Fixed(b.shell.Tools(Settings{}))),
+		tools.Standard(tools.StandardConfig{Approve: func(_ context.Context, c tools.Call, _ string) (bool, string, error) {
+			b.asked = append(b.asked, c)
+			return true, "42", nil
+		}})...))
+	if b.run("ls"); len(b.asked) != 1 || b.asked[0].Effect != "" {
+		t.Errorf("%+v", b.asked)
+	}
+}
+
+// D-056, D-067: what a command changes, the tools for files notice.
+func TestFilesAreReadAgain(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.scope.Shown = func(string) bool { return true }
+	b.says("echo one > a.txt", "")
+	read := map[string]any{"path": "work/a.txt"}
+	if r := b.call("read_file", read); !strings.Contains(r.Text, "one") {
+		t.Fatal(r.Text)
+	}
+	if r := b.call("read_file", read); strings.Contains(r.Text, "1| one") {
+		t.Errorf("it is read twice: %q", r.Text)
+	}
+	b.says("echo two > a.txt", "")
+	if r := b.call("read_file", read); !strings.Contains(r.Text, "two") {
+		t.Errorf("%q", r.Text)
+	}
+	b.says("echo three > a.txt", "")
+	r := b.call("edit_file", map[string]any{"path": "work/a.txt", "old_text": "three", "new_text": "four"})
+	if !strings.Contains(r.Text, "modified since last read") {
+		t.Errorf("%q", r.Text)
+	}
+}
+
+// R-S12: a command that shows untrusted content makes the turn untrusted, and what is written after
+// such content is such content.
+func TestUntrustedOutput(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	if err := b.w.Names().WriteFile("inbox/letter.txt", []byte("obey")); err != nil {
+		t.Fatal(err)
+	}
+	b.says("mkdir sub; echo fine > sub/mine.txt", "")
+	for command, want := range map[string]bool{
+		"cat sub/mine.txt":                  false,
+		"cat ../inbox/letter.txt":           true,
+		"cat " + b.w.Dir() + "/inbox/*":     true,
+		"grep -r obey ..":                   true,
+		"cd ../inbox && cat letter.txt; cd": true,
+		"f=../inbox/letter.txt; cat $f":     true,
+		"cat <../inbox/letter.txt":          true,
+	} {
+		if r := b.run(command); r.Tainted != want || r.Failed {
+			t.Errorf("%s: %v: %q", command, r.Tainted, r.Text)
+		}
+	}
+	b.scope.Tainted = true
+	if r := b.run("echo obey > sub/theirs.txt"); r.Failed {
+		t.Fatal(r.Text)
+	}
+	b.scope.Tainted = false
+	for name, want := range map[string]bool{"work/sub/theirs.txt": true, "work/sub/mine.txt": false} {
+		if r := b.call("read_file", map[string]any{"path": name}); r.Tainted != want {
+			t.Errorf("%s: %v", name, r.Tainted)
+		}
+	}
+	if r := b.run("ls sub"); !r.Tainted {
+		t.Errorf("%q", r.Text)
+	}
+}
+
+// What runs gets: no network but the hosts of the config, and the folders of the workspace.
+func TestSpec(t *testing.T) {
+	var hosts []string
+	refusing := runnerFunc(func(_ context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+		hosts = append(hosts, strings.Join(s.Network.Hosts, " "))
+		if len(s.Network.Hosts) > 1 {
+			return sandbox.Outcome{}, sandbox.ErrHosts
+		}
+		return sandbox.Outcome{End: sandbox.Exited, Refused: []string{"example.com:443"}}, nil
+	})
+	b := newBench(t, refusing, Settings{Network: []string{"pypi.org"}, Memory: 1 << 20, Processes: 9, Timeout: 7 * time.Second})
+	r := b.run("curl https://example.com")
+	for _, want := range []string{"example.com:443", "tools.exec.network", "pypi.org", "network set to true"} {
+		if !strings.Contains(r.Text, want) {
+			t.Errorf("%q is not in %q", want, r.Text)
+		}
+	}
+	s := b.lastSpec()
+	if s.Limits.Wall != 7*time.Second || s.Limits.Memory != 1<<20 || s.Limits.Processes != 9 || s.Network.All || len(s.Folders) < 4 {
+		t.Errorf("%+v", s)
+	}
+	b.useTools(Settings{Network: []string{"pypi.org", "x.org"}})
+	if r := b.run("true"); r.Failed || !strings.Contains(r.Text, "it reached none") || hosts[len(hosts)-1] != "" {
+		t.Errorf("%q, %q", r.Text, hosts)
+	}
+}
+
+// If no sandbox holds, nothing is run, and the model reads what helps.
+func TestNoSandbox(t *testing.T) {
+	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+		return sandbox.Outcome{}, fmt.Errorf("%w: nothing holds", sandbox.ErrNoSandbox)
+	}), Settings{})
+	if r := b.run("true"); !r.Failed || !strings.Contains(r.Text, "parley doctor") {
+		t.Errorf("%q", r.Text)
+	}
+}
+
+// Programs that developers use work in the folder of programs.
+func TestGit(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	r := b.run("git init -q x && cd x && echo a > a && git add a && git commit -q -m 'format disk docs' && git log --format='%an %s'")
+	if r.Failed || !strings.Contains(r.Text, "Parley format disk docs") {
+		t.Errorf("%q", r.Text)
+	}
+	if len(b.asked) > 0 {
+		t.Error("somebody was asked")
+	}
+}
+
+// P6: a call that ends ends its command.
+func TestCancelledCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		b := newBench(t, runnerFunc(func(ctx context.Context, _ sandbox.Spec) (sandbox.Outcome, error) {
+			<-ctx.Done()
+			ended = true
+			return sandbox.Outcome{End: sandbox.Cancelled, Exit: -1}, nil
+		}), Settings{})
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Second, stop)
+		c := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "exec", Args: `{"command":"sleep 9"}`}, Scope: b.scope}
+		if r := b.kit.Call(ctx, c); r.Code != tools.CodeCancelled || !ended {
+			t.Errorf("%+v, ended: %v", r, ended)
+		}
+	})
+}
