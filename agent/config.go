@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"parley/agent/budget"
@@ -139,6 +141,10 @@ type Settings struct {
 	// Kit returns the tools of a turn.
 	Kit func(context.Context, tools.Scope) (*tools.Kit, error)
 
+	// ModelsOff returns the names of the models that the person of a scope may not use
+	// there (B-071). nil: they may use all.
+	ModelsOff func(context.Context, tools.Scope) ([]string, error)
+
 	// Rollback says that rounds of lookups that found nothing are rolled back, and
 	// the model is asked anew (E-019). RolledBack is told of each such lookup; it may
 	// be nil.
@@ -155,6 +161,28 @@ func (s *Settings) model(name string) (string, Model) {
 		return name, m
 	}
 	return s.Model, s.Models[s.Model]
+}
+
+// forScope returns s without the models that the person of scope may not use. If
+// they may use none, all stay: somebody has to answer.
+func (s Settings) forScope(ctx context.Context, scope tools.Scope) (Settings, error) {
+	if s.ModelsOff == nil {
+		return s, nil
+	}
+	off, err := s.ModelsOff(ctx, scope)
+	if err != nil {
+		return s, err
+	}
+	left := maps.Clone(s.Models)
+	maps.DeleteFunc(left, func(name string, _ Model) bool { return slices.Contains(off, name) })
+	if len(left) == 0 {
+		return s, nil
+	}
+	if _, may := left[s.Model]; !may {
+		s.Model = slices.Min(slices.Collect(maps.Keys(left)))
+	}
+	s.Models = left
+	return s, nil
 }
 
 // A Model is an llm.Model and what there is to know of it.

@@ -8,22 +8,30 @@ import (
 
 	"parley/agent/conversation"
 	"parley/chat"
+	"parley/tools"
 )
 
-// modelOf returns the name of the model that answers in the session id.
-func (p *Pool) modelOf(ctx context.Context, id chat.SessionID) string {
-	st, _, _ := p.sessions.Lookup(ctx, id) // of one that cannot be read it is the default
-	name, _ := p.settings.Load().model(st.Model)
-	return name
+// modelsFor returns the settings for whoever sent m, and which model answers in its
+// session. Of a session that cannot be read it is the default.
+func (p *Pool) modelsFor(ctx context.Context, m chat.Message) (s Settings, name string, err error) {
+	scope := tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}
+	s, err = p.settings.Load().forScope(ctx, scope)
+	st, _, _ := p.sessions.Lookup(ctx, m.Session())
+	name, _ = s.model(st.Model)
+	return s, name, err
 }
 
 func chooseModel(ctx context.Context, p *Pool, m chat.Message) string {
-	s, id := p.settings.Load(), m.Session()
+	id := m.Session()
+	s, now, err := p.modelsFor(ctx, m)
+	if err != nil {
+		return p.commandFailed("list the models", id, err)
+	}
 	names := slices.Sorted(maps.Keys(s.Models))
 	_, want := chat.Word(m.Text)
 	switch {
 	case want == "":
-		return p.texts.Commands.ModelHere.With(p.modelOf(ctx, id), strings.Join(names, ", "))
+		return p.texts.Commands.ModelHere.With(now, strings.Join(names, ", "))
 	case s.Models[want].Model == nil:
 		return p.texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
 	}

@@ -47,7 +47,8 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
 	id := m.Session()
 	s, err := p.Status(ctx)
 	working, loading := p.subagents.Working(ctx, subagents.VisibleTo(m))
-	if err = cmp.Or(err, loading); err != nil {
+	_, model, unreadable := p.modelsFor(ctx, m)
+	if err = cmp.Or(err, loading, unreadable); err != nil {
 		return p.commandFailed("count what waits", id, err)
 	}
 	say := p.texts.Commands
@@ -56,7 +57,7 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
 		lines = append(lines, say.SubagentsWork.Of(n))
 	}
 	lines = append(lines,
-		say.ModelIs.With(p.modelOf(ctx, id)),
+		say.ModelIs.With(model),
 		say.Up.With(p.texts.Span.Of(s.Up), s.Running, s.Waiting),
 	)
 	sources, err := p.sessions.UntrustedIn(ctx, m.Session(), m.From.Role == chat.Owner)

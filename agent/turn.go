@@ -129,7 +129,6 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	if m.Options != nil && m.Options.Model != "" {
 		name = m.Options.Model
 	}
-	t.name, t.model = t.settings.model(name)
 	t.scope = tools.Scope{
 		Session: t.session.ID,
 		At:      m.At,
@@ -147,6 +146,11 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 		t.scope.From = t.openTurn().From()
 	}
 	t.scope.Workspace = t.pool.config.workspaceOf(t.scope.Whose())
+	if t.settings, err = t.settings.forScope(ctx, t.scope); err != nil {
+		return fmt.Errorf("choose a model: %w", err)
+	}
+	t.name, t.model = t.settings.model(name)
+	t.scope.Model = t.name
 	if m.Options != nil && m.Options.Job != "" { // also while a subagent works for it or reports (D-097)
 		t.scope.Origin = chat.FromSchedule
 	}
