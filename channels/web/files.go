@@ -81,6 +81,9 @@ func (c *Channel) attachFiles(ctx context.Context, r chat.Reply) (files []fileLi
 
 // uploadFile stores a file in the workspace.
 func (c *Channel) uploadFile(req request) error {
+	if err := c.checkBlocked(req, blockUpload); err != nil {
+		return err
+	}
 	if t, _, _ := mime.ParseMediaType(req.r.Header.Get("Content-Type")); t != "application/octet-stream" {
 		return response.Problem{
 			Status: http.StatusUnsupportedMediaType,

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
@@ -26,6 +27,7 @@ type page struct {
 	First         uint64          // number of the first entry shown; 0: none
 	More          bool            // there are older entries
 	MaxFile       int64           // bytes of one upload
+	Blocked       []string        // parts that the policy blocks
 }
 
 // icons are the symbols that icon shows.
@@ -53,6 +55,7 @@ func (p page) html() g.Node {
 			h.Data("talk", p.ID),
 			h.Data("last", number(p.Last)),
 			h.Data("max-file", strconv.FormatInt(p.MaxFile, 10)),
+			h.Data("blocked", strings.Join(p.Blocked, " ")),
 			g.Raw(icons),
 			h.A(h.Class("skip"), h.Href("#text"), g.Text("To the message box")),
 			p.side(),

@@ -89,6 +89,9 @@ func (c *Channel) renameConversation(req request) error {
 }
 
 func (c *Channel) deleteConversation(req request) error {
+	if err := c.checkBlocked(req, blockDelete); err != nil {
+		return err
+	}
 	if err := req.room.delete(req.r.Context()); err != nil {
 		return err
 	}

@@ -89,6 +89,7 @@ func (c *Channel) servePage(req request) error {
 		Title:   displayTitle(id, req.conversation),
 		Assets:  "/assets/" + c.assets,
 		MaxFile: c.cfg.MaxFile,
+		Blocked: c.blockedParts(req),
 	}
 	var err error
 	p.Entries, p.More, p.Last, err = req.room.pageBefore(ctx, math.MaxUint64)

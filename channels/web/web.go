@@ -22,6 +22,7 @@ import (
 	"parley/channels"
 	"parley/channels/network"
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -34,6 +35,10 @@ type Config struct {
 	MaxFile int64                               // bytes of an upload; 0: 20 MiB
 	// TakeBytes charges bytes to a person, or returns a [*chat.Refusal]; nil: no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
+
+	// Blocked reports whether the owner's policy takes a part of the page away from who:
+	// "block_upload", "block_delete" or "block_steps" (B-071). nil: nothing is blocked.
+	Blocked func(ctx context.Context, who chat.Sender, part string) bool
 
 	// Forget ends a session and deletes it; nil: there are no sessions.
 	Forget func(context.Context, chat.SessionID) error
@@ -69,6 +74,9 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.TakeBytes == nil {
 		cfg.TakeBytes = func(context.Context, chat.Person, int64) error { return nil }
 	}
+	if cfg.Blocked == nil {
+		cfg.Blocked = func(context.Context, chat.Sender, string) bool { return false }
+	}
 	c := &Channel{
 		cfg:    cfg,
 		files:  store.NewTable(cfg.Store.Bucket(store.BucketFiles(cfg.Name)), store.Forget[chat.File](cfg.Log, "file")),
@@ -86,6 +94,32 @@ func New(cfg Config) (*Channel, error) {
 	c.mux = c.routes()
 	c.openCtx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
+}
+
+// The parts of the page that a policy may block.
+const (
+	blockDelete = "block_delete" // deleting conversations
+	blockSteps  = "block_steps"  // which tools are at work
+	blockUpload = "block_upload" // attaching files
+)
+
+// checkBlocked returns a problem if that part of the page is blocked for the person
+// of req.
+func (c *Channel) checkBlocked(req request, part string) error {
+	if c.cfg.Blocked(req.r.Context(), req.who, part) {
+		return response.Problem{Status: http.StatusForbidden, Text: "The owner has switched that off."}
+	}
+	return nil
+}
+
+// blockedParts lists what is blocked for the person of req.
+func (c *Channel) blockedParts(req request) (parts []string) {
+	for _, part := range []string{blockDelete, blockSteps, blockUpload} {
+		if c.cfg.Blocked(req.r.Context(), req.who, part) {
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }
 
 // chargeBytes charges bytes to the person of req, or returns the refusal.

@@ -172,6 +172,21 @@ func (b *Book) rules(ctx context.Context, s tools.Scope) (rules, error) {
 	return merged, nil
 }
 
+// PageScope is that of somebody at the web page.
+func PageScope(who chat.Sender) tools.Scope {
+	return tools.Scope{At: chat.Address{Channel: "web", Chat: who.ID}, From: who}
+}
+
+// Blocked reports whether a part of the chat page, one of UIBlockKeys, is blocked for
+// who. If the policy cannot be read, all are.
+func (b *Book) Blocked(ctx context.Context, who chat.Sender, part string) bool {
+	r, err := b.rules(ctx, PageScope(who))
+	if err != nil {
+		b.log.Error("the policy cannot be read", "err", err)
+	}
+	return err != nil || r.damaged || r.config.UIBlocks[part]
+}
+
 // ModelsOff returns the names of the models that the person of s may not use there.
 func (b *Book) ModelsOff(ctx context.Context, s tools.Scope) ([]string, error) {
 	r, err := b.rules(ctx, s)

@@ -6,7 +6,6 @@ import (
 
 	"parley/chat"
 	"parley/response"
-	"parley/tools"
 	"parley/tools/policy"
 )
 
@@ -58,8 +57,7 @@ func (a *Admin) storePolicy(r *http.Request, who chat.Sender, t policy.Target, c
 
 // effectivePolicy answers with what holds for who is signed in (B-074).
 func (a *Admin) effectivePolicy(w http.ResponseWriter, r *http.Request, who chat.Sender) error {
-	here := tools.Scope{At: chat.Address{Channel: "web", Chat: who.ID}, From: who}
-	e, err := a.Policy.Effective(r.Context(), here)
+	e, err := a.Policy.Effective(r.Context(), policy.PageScope(who))
 	if err != nil {
 		return err
 	}
