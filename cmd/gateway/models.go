@@ -44,7 +44,8 @@ func (g *gateway) settings(ctx context.Context, c *config.Config) (agent.Setting
 	g.warnIfCrowded(ctx, c, all)
 	g.kit.Store(&kit)
 	return agent.Settings{
-		Models: g.models(c), Model: c.Agent.Model, Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit, ModelsOff: g.policy.ModelsOff,
+		Models: g.models(c), Model: c.Agent.Model, ModelsOff: g.policy.ModelsOff,
+		Rounds: c.Agent.MaxRounds, MaxAge: c.Agent.MessageTTL, Kit: kit,
 		Rollback: c.Tools.Rollback, RolledBack: g.stats.RolledBack, Price: g.price,
 		Limits: limitsOf(c), Sum: c.DreamModel(),
 	}, nil
