@@ -89,6 +89,10 @@ func (c customTools) Tools(context.Context, tools.Scope) (all []tools.Tool, err 
 	return all, nil
 }
 
+func draftWithCode(id, code, revision string) custom.Draft {
+	return custom.Draft{ID: id, Code: &code, Revision: revision}
+}
+
 const customAPI = "/api/admin/custom-tools"
 
 // B-068: who is not signed in gets 401, who is no owner 403, on every method; B's
