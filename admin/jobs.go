@@ -62,13 +62,18 @@ func (c *Client) findJob(ctx context.Context, ref string) (id string, err error)
 // askOfJob sends a request about the job that ref means. It returns the job's ID.
 func (c *Client) askOfJob(ctx context.Context, ref, method, path string, in, out any) (id string, err error) {
 	id, err = c.findJob(ctx, ref)
-	if err == nil {
-		err = c.Ask(ctx, method, jobPath(id)+path, in, out)
+	if err != nil {
+		return "", explainNotFound(ref, err)
 	}
+	return id, explainNotFound(ref, c.Ask(ctx, method, jobPath(id)+path, in, out))
+}
+
+// explainNotFound returns err or, if it says that the job ref does not exist, what to do.
+func explainNotFound(ref string, err error) error {
 	if errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("job %s not found: parley cron list shows what there is", ref)
+		return fmt.Errorf("job %s not found: parley cron list shows what there is", ref)
 	}
-	return id, err
+	return err
 }
 
 // PrintJobs prints all jobs, the next one first.
@@ -162,9 +167,10 @@ func (c *Client) RunJob(ctx context.Context, ref string, force bool) error {
 // RemoveJob removes the job that ref means.
 func (c *Client) RemoveJob(ctx context.Context, ref string) error {
 	id, err := c.askOfJob(ctx, ref, "DELETE", "", nil, nil)
-	if err == nil {
-		_, err = fmt.Fprintln(c.Out, "Removed job", id)
+	if err != nil {
+		return err
 	}
+	_, err = fmt.Fprintln(c.Out, "Removed job", id)
 	return err
 }
 

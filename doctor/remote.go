@@ -54,14 +54,17 @@ func DemoModel() Finding {
 // Channel asks the network of the channel of that name who the bot is. buildErr
 // says why there is no channel. If nobody is allowed, people need a pairing code.
 func Channel(ctx context.Context, name string, c channels.Channel, buildErr error, allowed int) Finding {
-	text := "configured"
-	err := buildErr
-	if bot, ok := c.(network.Identifier); ok && err == nil {
-		text, err = bot.Check(ctx)
+	const advice = "check channels.%[1]s.token, the other keys of channels.%[1]s, and the network"
+	if buildErr != nil {
+		return Finding{Fail, buildErr.Error(), fmt.Sprintf(advice, name)}
 	}
-	if err != nil {
-		const advice = "check channels.%[1]s.token, the other keys of channels.%[1]s, and the network"
-		return Finding{Fail, err.Error(), fmt.Sprintf(advice, name)}
+	text := "configured"
+	if bot, ok := c.(network.Identifier); ok {
+		who, err := bot.Check(ctx)
+		if err != nil {
+			return Finding{Fail, err.Error(), fmt.Sprintf(advice, name)}
+		}
+		text = who
 	}
 	if allowed == 0 {
 		text += "; nobody is on its allow list, so people need a code (parley pair CODE)"

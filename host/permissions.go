@@ -28,7 +28,10 @@ func Exposed(dir, except string) (names []string, err error) {
 			return nil
 		}
 		info, err := d.Info()
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
+		if err != nil {
+			return nil // it was removed meanwhile
+		}
+		if info.Mode().Perm()&0o077 != 0 {
 			names = append(names, name)
 		}
 		return nil
@@ -65,13 +68,18 @@ func restrict(dir string) ([]string, error) {
 	defer root.Close()
 	names, err := Exposed(dir, "")
 	for _, name := range names {
-		info, e := root.Lstat(name)
-		if e == nil {
-			e = root.Chmod(name, info.Mode().Perm()&0o700)
-		}
-		if !errors.Is(e, fs.ErrNotExist) {
+		if e := hide(root, name); !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
 	return names, err
+}
+
+// hide takes all permissions for a file or folder in root from other users.
+func hide(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	return root.Chmod(name, info.Mode().Perm()&0o700)
 }

@@ -49,11 +49,13 @@ func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 			}
 			given, err = ask.consent(ctx, say, t, c, cmp.Or(patience, DefaultPatience))
 		}
-		if err == nil && !given.Failed && c.Begin != nil {
-			err = c.Begin(ctx)
-		}
 		if err != nil || given.Failed {
 			return given, err
+		}
+		if c.Begin != nil {
+			if err := c.Begin(ctx); err != nil {
+				return given, err
+			}
 		}
 		r, err := t.Run(ctx, c)
 		r.By = given.By

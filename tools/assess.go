@@ -12,10 +12,11 @@ import (
 func Assess() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
-		if err == nil && !r.Failed && t.Assess != nil {
-			r.Verdict = t.Assess(r)
+		if err != nil || r.Failed || t.Assess == nil {
+			return r, err
 		}
-		return r, err
+		r.Verdict = t.Assess(r)
+		return r, nil
 	})
 }
 

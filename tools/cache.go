@@ -131,15 +131,13 @@ func (c *Cache) put(call cacheKey, r Result) {
 	r.Data = nil // Text has the same
 	r.Told = ""
 	e := &cacheEntry{Result: r, Text: r.Text, Time: time.Now()}
-	body, err := json.Marshal(e)
+	body, _ := json.Marshal(e) // nil if that fails: then the entry is in memory only
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.uses++
 	e.used = c.uses
 	c.entries[call] = e
-	if err == nil { // otherwise the entry is in memory only
-		c.disk.Set(string(call), body)
-	}
+	c.disk.Set(string(call), body)
 	if len(c.entries) > maxCached {
 		older := func(a, b cacheKey) int { return c.entries[a].used - c.entries[b].used }
 		c.drop(slices.MinFunc(slices.Collect(maps.Keys(c.entries)), older))

@@ -62,10 +62,11 @@ func (p *past) run(ctx context.Context, t Tool, c Call) (Result, error) {
 		return r, nil
 	}
 	r, err := p.look(ctx, t, c)
-	if err == nil {
-		p.results.Store(c.ID, r)
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	p.results.Store(c.ID, r)
+	return r, nil
 }
 
 // again returns r as the result of another call, without what only the first call
@@ -107,12 +108,13 @@ func (p *past) look(ctx context.Context, t Tool, c Call) (Result, error) {
 		return r, nil
 	}
 	r, err := p.recall(ctx, t, c)
-	if err == nil && !r.Failed && r.Verdict == Fine { // E-011; a round with a poor result may be rolled back (E-026)
-		l.times = 1
-		l.call = c.ID
-		l.result = r
+	if err != nil || r.Failed || r.Verdict != Fine { // E-011; a round with a poor result may be rolled back (E-026)
+		return r, err
 	}
-	return r, err
+	l.times = 1
+	l.call = c.ID
+	l.result = r
+	return r, nil
 }
 
 // recall answers a call from the cache, or executes it.
@@ -128,8 +130,9 @@ func (p *past) recall(ctx context.Context, t Tool, c Call) (Result, error) {
 		return r, nil
 	}
 	r, err := t.Run(ctx, c)
-	if err == nil && !r.Failed {
-		p.cache.put(key, r)
+	if err != nil || r.Failed {
+		return r, err
 	}
-	return r, err
+	p.cache.put(key, r)
+	return r, nil
 }

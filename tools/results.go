@@ -78,10 +78,10 @@ var ErrPrivate = errors.New("not for this conversation")
 // The error is that of Workspace.Resolve, or ErrPrivate.
 func Resolve(c Call, text string) (workspace.Path, error) {
 	p, err := c.Workspace.Resolve(text)
-	if err == nil && Private(c.Scope, p) {
-		err = fmt.Errorf("%s is %w", text, ErrPrivate)
+	if err != nil || !Private(c.Scope, p) {
+		return p, err
 	}
-	return p, err
+	return p, fmt.Errorf("%s is %w", text, ErrPrivate)
 }
 
 // Private reports whether a call in s must not see the file p: Parley's own files, which are
@@ -173,9 +173,11 @@ func trim(w *workspace.Workspace, dir string, most int64) {
 	entries, _ := w.Names().ReadDir(dir)
 	var infos []fs.FileInfo
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil {
-			infos = append(infos, info)
+		info, err := e.Info()
+		if err != nil {
+			continue // it was removed in the meantime
 		}
+		infos = append(infos, info)
 	}
 	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	total := int64(0)
@@ -183,9 +185,11 @@ func trim(w *workspace.Workspace, dir string, most int64) {
 		if total += info.Size(); total <= most || i == 0 {
 			continue
 		}
-		if old, err := w.Named(path.Join(dir, info.Name())); err == nil {
-			_ = w.Remove(old)
+		old, err := w.Named(path.Join(dir, info.Name()))
+		if err != nil {
+			continue
 		}
+		_ = w.Remove(old)
 	}
 }
 
@@ -195,17 +199,21 @@ func Prune(w *workspace.Workspace, dir string) {
 	entries, _ := w.Names().ReadDir(dir)
 	used := map[string]time.Time{}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil {
-			used[e.Name()] = info.ModTime()
+		info, err := e.Info()
+		if err != nil {
+			continue // it was removed in the meantime
 		}
+		used[e.Name()] = info.ModTime()
 	}
 	latest := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
 	for i, name := range latest {
 		if i < maxSessions && time.Since(used[name]) <= daysKept*24*time.Hour {
 			continue
 		}
-		if old, err := w.Named(path.Join(dir, name)); err == nil {
-			_ = w.RemoveAll(old)
+		old, err := w.Named(path.Join(dir, name))
+		if err != nil {
+			continue
 		}
+		_ = w.RemoveAll(old)
 	}
 }

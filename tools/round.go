@@ -128,11 +128,11 @@ func (k *Kit) one(ctx context.Context, group []Call, i int) (e Ended) {
 	c := group[i]
 	e.Index = i
 	err := panics.Try(func() error {
+		run := k.Call
 		if ctx.Err() != nil {
-			e.Result = k.notRun(ctx, c)
-		} else {
-			e.Result = k.Call(ctx, c)
+			run = k.notRun
 		}
+		e.Result = run(ctx, c)
 		return nil
 	})
 	if broke, ok := errors.AsType[*panics.Error](err); ok {

@@ -16,11 +16,14 @@ import (
 func Shape() Middleware {
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		r, err := t.Run(ctx, c)
-		if err == nil && !r.Failed {
+		if err != nil {
+			return r, err
+		}
+		if !r.Failed {
 			r = promote(r)
 		}
 		switch {
-		case err != nil || r.Failed && r.Text != "":
+		case r.Failed && r.Text != "":
 		case !t.JSON && r.Text == "" && r.Data != nil:
 			r.Text = arguments.JSON(r.Data)
 		case t.JSON && !r.Failed && r.Data == nil && r.Text != "":
@@ -28,7 +31,7 @@ func Shape() Middleware {
 		case t.JSON && !r.Failed:
 			r.Text = arguments.JSON(r.Data)
 		}
-		return r, err
+		return r, nil
 	})
 }
 

@@ -53,12 +53,7 @@ func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2
 				entries = ss.unreadable(ctx, id, &s)
 				s.anew, epoch = !s.at.IsZero(), r.Epoch
 			}
-			if r.Damaged != nil {
-				s.skip(r.Seq)
-			} else {
-				entries = append(entries, ss.unreadable(ctx, id, &s)...)
-				entries = append(entries, s.entries(r.Record)...)
-			}
+			entries = append(entries, ss.entriesOf(ctx, id, &s, r)...)
 			for _, e := range entries {
 				if !yield(e, nil) {
 					return
@@ -73,6 +68,18 @@ func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2
 	}
 }
 
+// entriesOf returns the entries for the record r of the session id, after those for
+// the skipped ones before it. A damaged record is skipped.
+func (ss *Sessions) entriesOf(
+	ctx context.Context, id chat.SessionID, s *transcriptWriter, r JournalRecord,
+) []chat.Entry {
+	if r.Damaged != nil {
+		s.skip(r.Seq)
+		return nil
+	}
+	return append(ss.unreadable(ctx, id, s), s.entries(r.Record)...)
+}
+
 // unreadable returns the entries for the records of the session id that were skipped.
 func (ss *Sessions) unreadable(ctx context.Context, id chat.SessionID, s *transcriptWriter) (es []chat.Entry) {
 	if len(s.skipped) == 0 {
@@ -80,9 +87,8 @@ func (ss *Sessions) unreadable(ctx context.Context, id chat.SessionID, s *transc
 	}
 	at := s.at
 	if at.IsZero() {
-		if st, _, err := ss.Lookup(ctx, id); err == nil {
-			at = st.Began
-		}
+		st, _, _ := ss.Lookup(ctx, id) // of one that cannot be read, the time is unknown
+		at = st.Began
 	}
 	if s.anew {
 		es, s.anew = append(es, chat.Entry{Kind: chat.Began, Time: at}), false

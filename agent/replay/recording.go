@@ -271,15 +271,23 @@ func (r *Recording) toolSet(digest string) toolSet {
 	if there {
 		return set
 	}
-	err := json.Unmarshal([]byte(r.prompts[digest]), &set.text)
-	if err == nil {
-		idle := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
-		set.kit, err = kitOf(context.Background(), set.text, tools.Scope{}, idle)
-	}
-	set.known = err == nil
-	if err != nil {
-		set.kit = &tools.Kit{}
-	}
+	set = parseToolSet(r.prompts[digest])
 	r.toolSets[digest] = set
+	return set
+}
+
+// parseToolSet parses the text of a toolSet. One that cannot be read has no tools.
+func parseToolSet(text string) toolSet {
+	set := toolSet{kit: &tools.Kit{}}
+	if err := json.Unmarshal([]byte(text), &set.text); err != nil {
+		return set
+	}
+	idle := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
+	kit, err := kitOf(context.Background(), set.text, tools.Scope{}, idle)
+	if err != nil {
+		return set
+	}
+	set.kit = kit
+	set.known = true
 	return set
 }

@@ -30,11 +30,11 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 			url.Values{"name": {city}, "count": {"1"}},
 			&found,
 		)
-		if err == nil && len(found.Results) == 0 {
-			err = errors.New("the place is unknown")
-		}
 		if err != nil {
 			return w, err
+		}
+		if len(found.Results) == 0 {
+			return w, errors.New("the place is unknown")
 		}
 		at := found.Results[0]
 		var now struct {
@@ -49,11 +49,11 @@ func OpenMeteo(client *http.Client, base string) func(context.Context, string) (
 			"longitude": {at.Longitude.String()},
 			"current":   {"temperature_2m,relative_humidity_2m,weather_code"},
 		}, &now)
-		if err == nil && now.Current == nil {
-			err = errors.New("the weather service has no weather for this place")
-		}
 		if err != nil {
 			return w, err
+		}
+		if now.Current == nil {
+			return w, errors.New("the weather service has no weather for this place")
 		}
 		return Weather{
 			Temperature: now.Current.Temperature,

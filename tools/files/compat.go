@@ -77,16 +77,13 @@ func newCompatTool[In any](
 				return r, errors.New("project_id is required for file operations")
 			}
 			at, err := open(c, text)
-			if err == nil {
-				text = c.Workspace.View().Shown(at)
-				r, err = do(ctx, c, at, in)
-			}
-			if out := (*workspace.OutsideError)(nil); errors.As(err, &out) {
-				return tools.Result{Code: tools.CodeDenied}, fail("Path is outside project directory: '%s'", out.Path)
-			}
 			if err != nil {
-				return explain(r, err, text, errorText{workspace.ErrNotFile, "", "Path is not a file: %s"},
-					errorText{errNotDir, "", "Path is not a directory: %s"})
+				return explainCompat(r, err, text)
+			}
+			shown := c.Workspace.View().Shown(at)
+			r, err = do(ctx, c, at, in)
+			if err != nil {
+				return explainCompat(r, err, shown)
 			}
 			f, _ := r.Data.(fields)
 			f["path"] = c.Workspace.View().Shown(at)
@@ -97,6 +94,15 @@ func newCompatTool[In any](
 	t.AliasOf = aliasOf
 	t.JSON = true
 	return t
+}
+
+// explainCompat is like explain, with texts that the other system has.
+func explainCompat(r tools.Result, err error, path string) (tools.Result, error) {
+	if out, isOutside := errors.AsType[*workspace.OutsideError](err); isOutside {
+		return tools.Result{Code: tools.CodeDenied}, fail("Path is outside project directory: '%s'", out.Path)
+	}
+	return explain(r, err, path, errorText{workspace.ErrNotFile, "", "Path is not a file: %s"},
+		errorText{errNotDir, "", "Path is not a directory: %s"})
 }
 
 // returning makes an action from a function that returns fields.
@@ -176,10 +182,11 @@ func (e editor) fileRead(_ context.Context, c tools.Call, at workspace.Path, in 
 		return nil, err
 	}
 	text, err := decodeText(at.String(), data, in.Encoding)
-	if err == nil {
-		e.noteContent(c, at, data)
+	if err != nil {
+		return nil, err
 	}
-	return fields{"success": true, "content": text, "size": utf8.RuneCountInString(text)}, err
+	e.noteContent(c, at, data)
+	return fields{"success": true, "content": text, "size": utf8.RuneCountInString(text)}, nil
 }
 
 // fileList lists the files and folders that match a pattern.

@@ -113,11 +113,12 @@ func ambiguous(text string, edits []udiff.Edit) error {
 // noFile says that the file does not exist, and suggests similar names (D-063).
 func (in editArgs) noFile(c tools.Call) error {
 	dir, base := filepath.Split(in.Path)
-	var near []string
-	if at, err := tools.Resolve(c, filepath.Clean(dir)); err == nil {
-		entries, _ := c.Workspace.ReadDir(at)
-		near = nearest(base, entries)
+	at, err := tools.Resolve(c, filepath.Clean(dir))
+	if err != nil {
+		return fs.ErrNotExist
 	}
+	entries, _ := c.Workspace.ReadDir(at)
+	near := nearest(base, entries)
 	if len(near) == 0 {
 		return fs.ErrNotExist
 	}

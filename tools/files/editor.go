@@ -126,10 +126,11 @@ func (e editor) rewrite(c tools.Call, at workspace.Path, whole bool, f func(old 
 			}
 			return write(c, at, data, whole || old == nil)
 		})
-		if err == nil {
-			e.noteContent(c, at, data)
+		if err != nil {
+			return err
 		}
-		return err
+		e.noteContent(c, at, data)
+		return nil
 	})
 }
 
@@ -141,13 +142,17 @@ func setOrigins(c tools.Call, folders []string) error {
 	}
 	for _, name := range folders {
 		at, err := c.Workspace.Named(name)
-		if err == nil {
-			err = c.Workspace.SetOrigin(at, string(author))
-		}
-		if who := c.Whose(); err == nil && who != chat.TheOwner {
-			err = c.Workspace.Charge(at, string(who))
-		}
 		if err != nil {
+			return err
+		}
+		if err := c.Workspace.SetOrigin(at, string(author)); err != nil {
+			return err
+		}
+		who := c.Whose()
+		if who == chat.TheOwner {
+			continue
+		}
+		if err := c.Workspace.Charge(at, string(who)); err != nil {
 			return err
 		}
 	}
@@ -181,12 +186,12 @@ func (e editor) reserveBytes(c tools.Call, bytes int64) error {
 		return nil
 	}
 	used, ok, err := c.Workspace.Reserve(string(who), who.InboxFolder(), bytes, limit)
-	if err == nil && !ok {
-		err = deny("Nothing was written: this person's files use %.1f MB of the %.1f MB allowed, and this would add "+
-			"%.1f MB. Ask which of the files that they wrote or sent can be deleted or shortened, do that, "+
-			"and try again.", float64(used)/1e6, float64(limit)/1e6, float64(bytes)/1e6)
+	if err != nil || ok {
+		return err
 	}
-	return err
+	return deny("Nothing was written: this person's files use %.1f MB of the %.1f MB allowed, and this would add "+
+		"%.1f MB. Ask which of the files that they wrote or sent can be deleted or shortened, do that, "+
+		"and try again.", float64(used)/1e6, float64(limit)/1e6, float64(bytes)/1e6)
 }
 
 // authorOf returns the person whose text c writes, or "" if it may be untrusted content.
@@ -248,7 +253,9 @@ func content(w *workspace.Workspace, at workspace.Path) ([]byte, error) {
 
 // noteContent records that c's session knows the file's content, data.
 func (e editor) noteContent(c tools.Call, at workspace.Path, data []byte) {
-	if info, err := c.Workspace.Stat(at); err == nil {
-		e.known.note(c, at, readState{mtime: info.ModTime().UnixNano(), hash: sha256.Sum256(data)})
+	info, err := c.Workspace.Stat(at)
+	if err != nil {
+		return // then the session has to read the file again
 	}
+	e.known.note(c, at, readState{mtime: info.ModTime().UnixNano(), hash: sha256.Sum256(data)})
 }

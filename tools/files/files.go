@@ -74,9 +74,10 @@ func newTool[In any](
 			if isDevice(c.Workspace, text, at) {
 				err = fail("Reading %s is blocked (device path that could hang or produce infinite output).", text)
 			}
-			if err == nil {
-				r, err = do(ctx, c, at, in)
+			if err != nil {
+				return explain(r, err, text)
 			}
+			r, err = do(ctx, c, at, in)
 			return explain(r, err, text)
 		},
 	)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,12 +115,13 @@ func newSearch(in grepArgs) (s search, err error) {
 		pattern = "(?i)" + pattern
 	}
 	s.line, err = regexp.Compile(pattern)
+	if err != nil {
+		return s, err
+	}
 	if textEnds.MatchString(pattern) {
 		pattern = ""
 	}
-	if err == nil {
-		s.block, err = regexp.Compile("(?m)" + pattern)
-	}
+	s.block, err = regexp.Compile("(?m)" + pattern)
 	return s, err
 }
 
@@ -170,9 +172,7 @@ func (s *search) all(ctx context.Context, files []workspace.Path) {
 	}
 	_ = workers.Wait() // none of them returns an error
 	for i, e := range entries {
-		if s.refusal == nil {
-			s.refusal = errs[i]
-		}
+		s.refusal = cmp.Or(s.refusal, errs[i])
 		switch {
 		case errors.Is(errs[i], workspace.ErrProtected): // the answer does not mention it
 		case errors.Is(errs[i], workspace.ErrTooBig):
@@ -221,14 +221,17 @@ func (s *search) read(at workspace.Path, buf *bytes.Buffer) ([]byte, fs.FileInfo
 	buf.Reset()
 	buf.Grow(int(info.Size()) + bytes.MinRead)
 	_, err = buf.ReadFrom(io.LimitReader(f, info.Size()))
+	if err != nil {
+		return nil, nil, err
+	}
 	text, readable := textIn(buf.Bytes())
-	if err == nil && !readable {
-		err = fail("%s is a binary file: there are no lines to search", pathOf(s.call))
+	if !readable {
+		return nil, nil, fail("%s is a binary file: there are no lines to search", pathOf(s.call))
 	}
 	if bytes.Contains(text, []byte("\r\n")) {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	}
-	return text, info, err
+	return text, info, nil
 }
 
 // textIn returns the text of a file in UTF-8, if the file is readable as text.

@@ -110,13 +110,14 @@ func (r reader) read(
 	} else {
 		result.Text, err = p.shown()
 	}
-	if err == nil && old.encoding != nil {
+	if err != nil {
+		return result, err
+	}
+	if old.encoding != nil {
 		result.Text += fmt.Sprintf("\n(The file is not UTF-8: it was read as %s.)", old.name)
 	}
-	if err == nil {
-		r.known.note(c, at, now)
-	}
-	return result, err
+	r.known.note(c, at, now)
+	return result, nil
 }
 
 // shows reports whether the model still sees what this call would read again (D-056).
@@ -132,14 +133,20 @@ func picture(path string, at workspace.Path, kind string, r io.Reader, size int6
 	if err != nil {
 		return tools.Result{}, err
 	}
-	what := fmt.Sprintf("Image file: %s, %s, %d KB", path, kind, (size+1023)/1024)
-	if side, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
-		what += fmt.Sprintf(", %dx%d", side.Width, side.Height)
-	}
+	what := fmt.Sprintf("Image file: %s, %s, %d KB%s", path, kind, (size+1023)/1024, dimensions(data))
 	if _, err := llm.NewImage(data); err != nil {
 		return tools.Result{Text: fmt.Sprintf("(%s. It cannot be shown: %v)", what, err)}, nil
 	}
 	return tools.Result{Text: "(" + what + ")", Pictures: []string{at.String()}}, nil
+}
+
+// dimensions returns the size of an image such as ", 640x480", or "" if it is unknown.
+func dimensions(data []byte) string {
+	side, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", %dx%d", side.Width, side.Height)
 }
 
 // whole returns head without an incomplete character at its end.

@@ -45,10 +45,10 @@ type change struct {
 // withUndoLock calls do while no other call changes files of w or undoes changes.
 func withUndoLock(w *workspace.Workspace, do func() error) error {
 	dir, err := w.Named(undoDir)
-	if err == nil {
-		err = w.MkdirAll(dir)
-	}
 	if err != nil {
+		return err
+	}
+	if err := w.MkdirAll(dir); err != nil {
 		return err
 	}
 	return w.Lock(dir, do)
@@ -111,18 +111,24 @@ func changes(w *workspace.Workspace, s chat.SessionID) (cs []change, err error) 
 		if !isNote || place == "" || place[0] < '0' || place[0] > '9' {
 			continue
 		}
-		note := dir + "/" + e.Name()
-		ch := change{place: dir + "/" + place}
-		data, err := w.Names().ReadFile(note)
-		if err == nil {
-			err = json.Unmarshal(data, &ch)
-		}
+		ch, err := readChange(w, dir+"/"+place)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", note, err)
+			return nil, fmt.Errorf("read %s/%s: %w", dir, e.Name(), err)
 		}
 		cs = append(cs, ch)
 	}
 	return cs, err
+}
+
+// readChange reads the note of the change whose file is saved at place.
+func readChange(w *workspace.Workspace, place string) (change, error) {
+	ch := change{place: place}
+	data, err := w.Names().ReadFile(place + ".json")
+	if err != nil {
+		return ch, err
+	}
+	err = json.Unmarshal(data, &ch)
+	return ch, err
 }
 
 // recordChange records a change in c's session so that it can be undone, and calls
@@ -134,13 +140,14 @@ func recordChange(c tools.Call, ch change, do func() error) error {
 		c.Turn = c.RootTurn
 	}
 	cs, err := changes(c.Workspace, c.Session)
-	var at workspace.Path
-	if err == nil {
-		at, err = c.Workspace.Named(ch.Path)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		ch.Before, err = hashOf(c.Workspace, at)
+	at, err := c.Workspace.Named(ch.Path)
+	if err != nil {
+		return err
 	}
+	ch.Before, err = hashOf(c.Workspace, at)
 	switch {
 	case err != nil:
 		return err
@@ -183,15 +190,24 @@ func recordChange(c tools.Call, ch change, do func() error) error {
 func trimKept(w *workspace.Workspace, cs []change) {
 	total := int64(0)
 	for i, ch := range slices.Backward(cs) {
-		if kept, err := w.Named(ch.place); err == nil {
-			if info, err := w.Stat(kept); err == nil {
-				total += info.Size()
-			}
-		}
+		total += savedBytes(w, ch.place)
 		if total > undoBytes && i < len(cs)-1 {
 			_ = ch.discard(w) // the next change tries again
 		}
 	}
+}
+
+// savedBytes returns the size of the file saved at place, 0 if there is none.
+func savedBytes(w *workspace.Workspace, place string) int64 {
+	kept, err := w.Named(place)
+	if err != nil {
+		return 0
+	}
+	info, err := w.Stat(kept)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // save saves the file's content and the note of the change.
@@ -201,29 +217,35 @@ func (ch change) save(w *workspace.Workspace, at workspace.Path) error {
 		return err
 	}
 	kept, err := w.Named(ch.place)
-	if err == nil {
-		err = w.MkdirAll(kept.Dir())
+	if err != nil {
+		return err
 	}
-	if err == nil && ch.Before != "" {
+	if err := w.MkdirAll(kept.Dir()); err != nil {
+		return err
+	}
+	if ch.Before != "" {
 		_ = w.Remove(kept) // saved for a change whose note a crash has prevented
-		err = w.Copy(at, kept)
+		if err := w.Copy(at, kept); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = w.Names().WriteFile(ch.place+".json", note)
-	}
-	return err
+	return w.Names().WriteFile(ch.place+".json", note)
 }
 
 // discard removes the files that save wrote.
 func (ch change) discard(w *workspace.Workspace) error {
-	note, err := w.Named(ch.place + ".json")
-	if err == nil {
-		err = w.Remove(note)
-	}
-	if kept, lost := w.Named(ch.place); lost == nil {
-		_ = w.Remove(kept) // if it fails, the file is removed with the session's folder
-	}
+	err := remove(w, ch.place+".json")
+	_ = remove(w, ch.place) // if it fails, the file is removed with the session's folder
 	return err
+}
+
+// remove removes the file that the record name holds.
+func remove(w *workspace.Workspace, name string) error {
+	at, err := w.Named(name)
+	if err != nil {
+		return err
+	}
+	return w.Remove(at)
 }
 
 // Undo takes back the changes of the last turn of session s that changed files, the
@@ -234,21 +256,26 @@ func (ch change) discard(w *workspace.Workspace) error {
 func Undo(w *workspace.Workspace, s chat.SessionID, say texts.Undo) (changed []string, err error) {
 	err = withUndoLock(w, func() error {
 		cs, err := changes(w, s)
+		if err != nil {
+			return err
+		}
 		type place struct {
 			i     int    // index in changed
 			after string // hash of what the turn left in the file
 		}
 		places := map[string]place{} // by path
-		for i := len(cs) - 1; i >= 0 && err == nil; i-- {
-			ch := cs[i]
-			what := nothing
+		for i, ch := range slices.Backward(cs) {
 			if len(changed) > 0 && ch.Turn != cs[i+1].Turn {
 				break
 			}
-			if what, err = ch.undo(w); err == nil {
-				err = ch.discard(w)
+			what, err := ch.undo(w)
+			if err != nil {
+				return err
 			}
-			if err != nil || what == nothing {
+			if err := ch.discard(w); err != nil {
+				return err
+			}
+			if what == nothing {
 				continue
 			}
 			p, ok := places[ch.Path]
@@ -262,7 +289,7 @@ func Undo(w *workspace.Workspace, s chat.SessionID, say texts.Undo) (changed []s
 			}
 			changed[p.i] = what.text(say).With(ch.name())
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		err = fmt.Errorf("undo: %w", err)
@@ -273,14 +300,26 @@ func Undo(w *workspace.Workspace, s chat.SessionID, say texts.Undo) (changed []s
 // undo takes one change back, and returns what became of the file.
 func (ch change) undo(w *workspace.Workspace) (what undone, err error) {
 	what, err = ch.restore(w)
-	for _, dir := range slices.Backward(ch.Made) {
-		if made, lost := w.Named(dir); err == nil && lost == nil {
-			if info, gone := w.Stat(made); gone == nil && info.IsDir() {
-				_ = w.Remove(made) // fails unless the folder is empty
-			}
-		}
+	if err != nil {
+		return what, err
 	}
-	return what, err
+	for _, dir := range slices.Backward(ch.Made) {
+		removeEmptyFolder(w, dir)
+	}
+	return what, nil
+}
+
+// removeEmptyFolder removes the folder of that name if it is one and empty.
+func removeEmptyFolder(w *workspace.Workspace, name string) {
+	at, err := w.Named(name)
+	if err != nil {
+		return
+	}
+	info, err := w.Stat(at)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	_ = w.Remove(at) // fails unless the folder is empty
 }
 
 // name returns the name of the file or folder for people.

@@ -172,10 +172,10 @@ func locate(c tools.Call, text string) (workspace.Path, error) {
 		return at, err
 	}
 	f, err := c.Workspace.Open(at)
-	if err == nil {
-		err = f.Close() // opening it was only a check
+	if err != nil {
+		return at, err
 	}
-	return at, err
+	return at, f.Close() // opening it was only a check
 }
 
 // target returns the chat to speak in: the one that in names, or here. A chat may

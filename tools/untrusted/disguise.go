@@ -144,9 +144,11 @@ func decodings(chunk string) (all []string) {
 		},
 		hex.DecodeString,
 	} {
-		if data, err := decode(bare); err == nil && len(data) > 3 && utf8.Valid(data) {
-			all = append(all, string(data))
+		data, err := decode(bare)
+		if err != nil || len(data) <= 3 || !utf8.Valid(data) {
+			continue
 		}
+		all = append(all, string(data))
 	}
 	return all
 }

@@ -69,17 +69,25 @@ func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(forma
 
 // RoundTrip makes one request: the first, or one after a redirect.
 func (g *guard) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	resp, err = g.send(r)
 	var no refusal
-	if err = g.check(r.URL); err == nil {
-		resp, err = g.next.RoundTrip(r)
-		if address := privateAddress(""); errors.As(err, &address) {
-			err = refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), address)
-		}
-	} else if r.Body != nil {
-		r.Body.Close()
-	}
 	if r.Response != nil && errors.As(err, &no) {
 		err = refuse("Redirect blocked: %s", strings.TrimPrefix(string(no), "Blocked: "))
+	}
+	return resp, err
+}
+
+// send makes a request unless it must not be made.
+func (g *guard) send(r *http.Request) (*http.Response, error) {
+	if err := g.check(r.URL); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	resp, err := g.next.RoundTrip(r)
+	if address := privateAddress(""); errors.As(err, &address) {
+		return nil, refuse("Blocked: %s resolves to private/internal address %s", r.URL.Hostname(), address)
 	}
 	return resp, err
 }

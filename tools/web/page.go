@@ -144,17 +144,24 @@ func attr(n *html.Node, name string) string {
 // absolute makes the addresses in doc absolute. at is the address of doc.
 func absolute(doc *html.Node, at *url.URL) {
 	for n := range elements(doc, "base") {
-		if u, err := at.Parse(attr(n, "href")); err == nil {
-			at = u
-			break
+		u, err := at.Parse(attr(n, "href"))
+		if err != nil {
+			continue
 		}
+		at = u
+		break
 	}
 	for n := range elements(doc) {
 		for i, a := range n.Attr {
-			u, err := at.Parse(strings.TrimSpace(a.Val))
-			if err == nil && (a.Key == "href" || a.Key == "src") && a.Val != "" && a.Val[0] != '#' {
-				n.Attr[i].Val = u.String()
+			isAddress := (a.Key == "href" || a.Key == "src") && a.Val != "" && a.Val[0] != '#'
+			if !isAddress {
+				continue
 			}
+			u, err := at.Parse(strings.TrimSpace(a.Val))
+			if err != nil {
+				continue
+			}
+			n.Attr[i].Val = u.String()
 		}
 	}
 }

@@ -89,23 +89,33 @@ func (p Provider) ask(ctx context.Context, c *http.Client, q string, n int) (hit
 	js, _ := json.Marshal(q)
 	fill := strings.NewReplacer("{q}", url.QueryEscape(q), "{js}", string(js), "{n}", fmt.Sprint(n), "{key}", p.Key)
 	for _, path := range strings.Fields(e.paths) {
-		var answer []byte
 		at := strings.Replace(p.BaseURL, "*", strings.Trim(path, "/"), 1) + fill.Replace(path)
-		if answer, err = send(ctx, c, at, fill.Replace(e.header), fill.Replace(e.body)); err == nil {
-			hits, err = e.read(answer)
-		}
+		hits, err = e.ask(ctx, c, at, fill)
 		if err == nil {
 			break
 		}
 	}
 	whole := []hit{}
 	for _, h := range hits {
-		u, err := url.Parse(h.URL)
-		if len(whole) < n && err == nil && defaultPorts[u.Scheme] != "" && len(h.URL) <= maxURL {
-			whole = append(whole, hit{clean(h.Title, 200), h.URL, clean(h.Snippet, 500)})
+		if len(whole) >= n {
+			break
 		}
+		u, err := url.Parse(h.URL)
+		if err != nil || defaultPorts[u.Scheme] == "" || len(h.URL) > maxURL {
+			continue
+		}
+		whole = append(whole, hit{clean(h.Title, 200), h.URL, clean(h.Snippet, 500)})
 	}
 	return whole, err
+}
+
+// ask asks at one address. fill fills in what the engine's texts leave open.
+func (e engine) ask(ctx context.Context, c *http.Client, at string, fill *strings.Replacer) ([]hit, error) {
+	answer, err := send(ctx, c, at, fill.Replace(e.header), fill.Replace(e.body))
+	if err != nil {
+		return nil, err
+	}
+	return e.read(answer)
 }
 
 // send makes a request: a POST if there is a body, otherwise a GET.

@@ -179,10 +179,11 @@ func (f *fetcher) crawlBatch() tools.Tool {
 func (f *fetcher) show(ctx context.Context, raw, kind string, from int) any {
 	data, _ := f.read(ctx, raw, func(p *page) (any, error) {
 		data, err := p.view(kind, from, f.most)
-		if err == nil {
-			data["url"] = raw
+		if err != nil {
+			return data, err
 		}
-		return data, err
+		data["url"] = raw
+		return data, nil
 	})
 	return data
 }
@@ -244,11 +245,14 @@ type link struct {
 func links(doc *html.Node, n int) []link {
 	found := []link{}
 	for a := range elements(doc, "a") {
-		u, err := url.Parse(attr(a, "href"))
-		if len(found) < n && err == nil && (u.Path != "" || u.Host != "" || u.Opaque != "") &&
-			u.Scheme != "javascript" {
-			found = append(found, link{line(a), u.String()})
+		if len(found) >= n {
+			break
 		}
+		u, err := url.Parse(attr(a, "href"))
+		if err != nil || u.Path == "" && u.Host == "" && u.Opaque == "" || u.Scheme == "javascript" {
+			continue
+		}
+		found = append(found, link{line(a), u.String()})
 	}
 	return found
 }
