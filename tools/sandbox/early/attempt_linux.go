@@ -12,39 +12,13 @@ import (
 	"unsafe"
 )
 
-// A Target is what a process of Attempts is to get at, though it must not.
-type Target struct {
-	Hidden    string // a file in a folder that is hidden
-	Protected string // a file in a folder that can be read
-	Work      string // a folder that may be changed
-	Canary    string // what is in Hidden, and in the arguments and the environment of Victim
-	Victim    int    // a process outside
-	TCP       int    // ports on this machine on which somebody listens
-	UDP       int
-	Unix      string // the path of a socket
-	Abstract  string // the name of one without a path
-}
-
-// arguments returns t as the arguments of a process.
-func (t Target) arguments() []string {
-	return []string{
-		t.Hidden, t.Protected, t.Work, t.Canary, strconv.Itoa(t.Victim),
-		strconv.Itoa(t.TCP), strconv.Itoa(t.UDP), t.Unix, t.Abstract,
-	}
-}
-
 const targetArguments = 9
-
-// Command returns what starts the program at path as a process of Attempts.
-func (t Target) Command(path string) []string {
-	return append([]string{path, Attempts}, t.arguments()...)
-}
 
 func parseTarget(args []string) (t Target, err error) {
 	if len(args) != targetArguments {
 		return t, errors.New("wrong number of arguments")
 	}
-	t.Hidden, t.Protected, t.Work, t.Canary = args[0], args[1], args[2], args[3]
+	t.Hidden, t.Protected, t.Work, t.Canary = args[0], args[1], args[2], reverse(args[3])
 	t.Unix, t.Abstract = args[7], args[8]
 	for i, number := range []*int{&t.Victim, &t.TCP, &t.UDP} {
 		if *number, err = strconv.Atoi(args[4+i]); err != nil {
@@ -73,33 +47,8 @@ func runAttempts(args []string) int {
 	return 0
 }
 
-// Done is the result of an attempt that succeeded.
-const Done = "done"
-
-// What is attempted.
-const (
-	UseWork     = "use its own folder"
-	ReadHidden  = "read a hidden file"
-	ListHidden  = "list a hidden folder"
-	MakeFile    = "make a file in a read-only folder"
-	WriteFile   = "write to a protected file"
-	Truncate    = "truncate a protected file"
-	Replace     = "rename a file over a protected one"
-	Remove      = "remove a protected file"
-	Link        = "write by a hard link to a protected file"
-	ChangeMode  = "change the mode of a protected file"
-	ConnectTCP  = "connect by TCP"
-	SendUDP     = "send by UDP"
-	ConnectUnix = "connect to a socket in a folder"
-	Abstract    = "connect to a socket without a path"
-	Signal      = "signal a process outside"
-	Trace       = "trace a process outside"
-	Environment = "read the environment of a process outside"
-	Arguments   = "see the arguments of a process outside"
-	Uring       = "use io_uring"
-	Namespace   = "make a user namespace"
-	Privileges  = "gain privileges by a program"
-)
+// file returns the file that an attempt is to change.
+func (t Target) file(attempt string) string { return filepath.Join(t.Protected, attempt) }
 
 var attempts = []struct {
 	name string
@@ -115,20 +64,26 @@ var attempts = []struct {
 		return err
 	}},
 	{MakeFile, func(t Target) error {
-		return os.WriteFile(filepath.Join(filepath.Dir(t.Protected), "made"), nil, 0o600)
+		return os.WriteFile(filepath.Join(t.Protected, "made"), nil, 0o600)
 	}},
-	{WriteFile, func(t Target) error { return appendTo(t.Protected) }},
-	{Truncate, func(t Target) error { return syscall.Truncate(t.Protected, 1) }},
+	{WriteFile, func(t Target) error { return appendTo(t.file(WriteFile)) }},
+	{Truncate, func(t Target) error { return syscall.Truncate(t.file(Truncate), 1) }},
 	{Link, func(t Target) error {
 		link := filepath.Join(t.Work, "link")
-		if err := os.Link(t.Protected, link); err != nil {
+		if err := os.Link(t.file(Link), link); err != nil {
 			return err
 		}
 		return appendTo(link)
 	}},
-	{ChangeMode, func(t Target) error { return os.Chmod(t.Protected, 0o606) }},
-	{Replace, func(t Target) error { return os.Rename(filepath.Join(t.Work, "made"), t.Protected) }},
-	{Remove, func(t Target) error { return os.Remove(t.Protected) }},
+	{ChangeMode, func(t Target) error { return os.Chmod(t.file(ChangeMode), 0o606) }},
+	{Replace, func(t Target) error {
+		other := filepath.Join(t.Work, "other")
+		if err := os.WriteFile(other, nil, 0o600); err != nil {
+			return err
+		}
+		return os.Rename(other, t.file(Replace))
+	}},
+	{Remove, func(t Target) error { return os.Remove(t.file(Remove)) }},
 	{ConnectTCP, func(t Target) error { return connect(syscall.AF_INET, syscall.SOCK_STREAM, loopback(t.TCP)) }},
 	{SendUDP, func(t Target) error { return connect(syscall.AF_INET, syscall.SOCK_DGRAM, loopback(t.UDP)) }},
 	{ConnectUnix, func(t Target) error {
