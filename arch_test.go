@@ -81,7 +81,7 @@ var homes = map[string]string{
 	"github.com/landlock-lsm/go-landlock":          "tools/sandbox/landlock",
 
 	// Our own module for processes that must begin before everything else is initialised.
-	"early.parley": "tools/sandbox tools/sandbox/landlock tools/sandbox/none tools/sandbox/probe",
+	"early.parley": "tools/sandbox tools/sandbox/landlock tools/sandbox/none tools/sandbox/probe tools/sandbox/seccomp",
 
 	"github.com/bwmarrin/discordgo":      "channels/discord",
 	"github.com/VictoriaMetrics/metrics": "web/observe",
@@ -99,7 +99,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/markdown channels/network channels/safetext response",
-	"tools":    "scheduler/jobs tools/custom/template tools/network tools/sandbox tools/sandbox/proxy",
+	"tools":    "scheduler/jobs tools/custom/template tools/network tools/sandbox tools/sandbox/proxy tools/sandbox/seccomp",
 }
 
 type pkg struct {

@@ -158,7 +158,7 @@ func (g *gateway) keepGoodConfig(c *config.Config) {
 func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	g.now.Store(g.Config)
 	g.texts = texts.English()
-	g.sandbox = sandboxes.New()
+	g.sandbox = sandboxes.New(g.Log)
 	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {
 		return err

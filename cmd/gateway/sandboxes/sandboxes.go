@@ -2,14 +2,31 @@
 package sandboxes
 
 import (
+	"log/slog"
+	"os"
+
 	"parley/tools/sandbox"
+	"parley/tools/sandbox/bwrap"
+	"parley/tools/sandbox/landlock"
 	"parley/tools/sandbox/none"
+	"parley/tools/sandbox/probe"
+	"parley/tools/sandbox/proxy"
 )
 
 // New returns what runs programs in the strongest sandbox that holds on this machine, or in the one
 // that its Use names. A new driver is a folder beside its peers and a line here.
-func New() *sandbox.Auto {
-	return sandbox.NewAuto(nil,
+func New(log *slog.Logger) *sandbox.Auto {
+	self, err := os.Executable()
+	if err != nil {
+		self = "" // then bwrap has no relay, and lets no program reach some hosts only
+	}
+	return sandbox.NewAuto(probe.Run,
+		sandbox.Candidate{
+			Name:   "bwrap",
+			Runner: bwrap.New(bwrap.Config{Relay: self, Proxy: proxy.Config{Log: log}}),
+			Advice: bwrap.Advice,
+		},
+		sandbox.Candidate{Name: "landlock", Runner: landlock.New(), Advice: landlock.Advice},
 		sandbox.Candidate{Name: "none", Runner: none.Runner{}, Bare: true},
 	)
 }

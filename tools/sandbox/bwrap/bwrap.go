@@ -15,6 +15,7 @@ import (
 
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/proxy"
+	"parley/tools/sandbox/seccomp"
 )
 
 // Advice is what an operator can do if programs do not run in bwrap.
@@ -107,6 +108,13 @@ func (r *Runner) run(
 		args = append([]string{relay}, proxy.RelayArgs(sandbox.FirstFile+1, s.Args)...)
 		files = append(files, handover)
 	}
+	filter, err := sandbox.SecretFile("bwrap-filter", seccomp.Isolated())
+	if err != nil {
+		return sandbox.Outcome{}, fmt.Errorf("write the filter of bwrap: %w", err)
+	}
+	defer filter.Close()
+	all = append(all, "--seccomp", strconv.Itoa(sandbox.FirstFile+1+len(files)))
+	files = append(files, filter)
 	all = append(all, ending(s)...)
 	options, err := sandbox.SecretFile("bwrap-options", []byte(strings.Join(all, "\x00")+"\x00"))
 	if err != nil {

@@ -41,6 +41,9 @@ func runAttempts(args []string) int {
 		result := Done
 		if err := a.try(t); err != nil {
 			result = err.Error()
+			if errno, known := errors.AsType[syscall.Errno](err); known {
+				result = errno.Error()
+			}
 		}
 		fmt.Printf("%s\t%.200q\n", a.name, result)
 	}

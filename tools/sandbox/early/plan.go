@@ -66,8 +66,12 @@ func (p Plan) Encode() []byte {
 		folders = append(folders, strconv.FormatBool(f.Writable)+f.Path)
 	}
 	list(folders)
-	data := []byte(b.String())
-	for _, i := range p.Filter {
+	return append([]byte(b.String()), EncodeFilter(p.Filter)...)
+}
+
+// EncodeFilter returns filter as the kernel has it.
+func EncodeFilter(filter []Instruction) (data []byte) {
+	for _, i := range filter {
 		data = binary.LittleEndian.AppendUint16(data, i.Code)
 		data = append(data, i.IfTrue, i.IfFalse)
 		data = binary.LittleEndian.AppendUint32(data, i.Constant)

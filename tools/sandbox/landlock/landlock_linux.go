@@ -9,6 +9,7 @@ import (
 
 	"early.parley"
 	"parley/tools/sandbox"
+	"parley/tools/sandbox/seccomp"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
@@ -56,7 +57,7 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 			"GIT_CONFIG_NOSYSTEM": "1", // it is there and cannot be read, which git finds odd
 		}),
 		Temp:   temp,
-		Filter: filter(s.Network.All),
+		Filter: seccomp.Confined(s.Network.All),
 	}
 	if plan.Dir == "" {
 		plan.Dir = temp

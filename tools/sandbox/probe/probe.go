@@ -73,7 +73,7 @@ func newScene(ctx context.Context, dir string) (*scene, error) {
 		Work:      filepath.Join(dir, "read", "work"),
 		Canary:    canary,
 		Unix:      filepath.Join(dir, "socket"),
-		Abstract:  "parley-probe-" + canary,
+		Abstract:  "parley-probe-" + rand.Text(),
 	}
 	for _, folder := range []string{s.target.Protected, s.target.Work, filepath.Dir(s.target.Hidden)} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
@@ -92,7 +92,7 @@ func newScene(ctx context.Context, dir string) (*scene, error) {
 	if err := s.listen(ctx); err != nil {
 		return s, err
 	}
-	return s, s.startVictim()
+	return s, s.startVictim(ctx)
 }
 
 // listen opens the sockets of s.
@@ -122,21 +122,21 @@ func (s *scene) listen(ctx context.Context) error {
 }
 
 // startVictim starts a process that can be killed without harm.
-func (s *scene) startVictim() error {
+func (s *scene) startVictim(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	s.victim = exec.Command(self, early.Victim, s.target.Canary)
-	s.victim.Env = []string{"SECRET=" + s.target.Canary}
-	input, err := s.victim.StdinPipe() // open as long as this process lives
-	if err == nil {
-		err = s.victim.Start()
-	}
+	victim := exec.CommandContext(ctx, self, early.Victim, s.target.Canary)
+	victim.Env = []string{"SECRET=" + s.target.Canary}
+	input, err := victim.StdinPipe() // open as long as this process lives
 	if err != nil {
-		s.victim = nil
+		return err
+	}
+	if err := victim.Start(); err != nil {
 		return fmt.Errorf("start a process to be attacked: %w", err)
 	}
+	s.victim = victim
 	s.target.Victim = s.victim.Process.Pid
 	go func() {
 		_ = s.victim.Wait()

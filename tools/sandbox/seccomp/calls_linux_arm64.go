@@ -1,4 +1,4 @@
-package landlock
+package seccomp
 
 import "golang.org/x/sys/unix"
 
@@ -7,5 +7,5 @@ const (
 	lastCall = unix.SYS_RSEQ_SLICE_YIELD // of those that were looked at
 )
 
-// deniedHere are those of denied that other machines lack.
-var deniedHere []uint32
+// The system calls of kernel and shared that other machines lack.
+var kernelHere, sharedHere []uint32
