@@ -26,6 +26,7 @@ function show(id, told) {
   for (const out of section.querySelectorAll("[data-out]")) {
     const value = told[out.dataset.out] ?? "";
     out.textContent = typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
+    out.parentElement.hidden = out.textContent === "";
   }
   section.hidden = false;
   section.scrollIntoView({ block: "nearest" });

@@ -39,7 +39,7 @@ func (a *Admin) approvalsPage(w http.ResponseWriter, r *http.Request, _ chat.Sen
 	if err != nil {
 		return err
 	}
-	rows := g.Map(all, func(p chat.Approval) g.Node {
+	items := g.Map(all, func(p chat.Approval) g.Node {
 		until := "the end of the conversation"
 		if !p.Until.IsZero() {
 			until = a.formatTime(p.Until)
@@ -47,23 +47,29 @@ func (a *Admin) approvalsPage(w http.ResponseWriter, r *http.Request, _ chat.Sen
 		body, _ := json.Marshal(p) // strings and times can be encoded
 		where := g.Group{h.A(h.Href(layout.Path("owner", "talks", string(p.Chat))), g.Text(string(p.Chat)))}
 		if p.Session != p.Chat {
-			where = append(where, h.Br(), h.Small(g.Text("for "+string(p.Session))))
+			where = append(where, g.Text(" for "+string(p.Session)))
 		}
-		return h.Tr(
-			layout.RowHead(where),
-			layout.TextCell(p.Effect),
-			layout.Cell(p.By),
-			layout.Cell(until),
-			h.Td(h.Button(h.Data("post", "/api/admin/approvals/revoke"), h.Data("body", string(body)),
+		return h.Li(
+			h.Div(
+				h.H2(g.Text(p.Effect)),
+				h.Dl(
+					h.Dt(g.Text("In")), h.Dd(where),
+					h.Dt(g.Text("Until")), h.Dd(g.Text(until)),
+					h.Dt(g.Text("By")), h.Dd(g.Text(p.By)),
+				),
+			),
+			h.Div(h.Button(h.Data("post", "/api/admin/approvals/revoke"), h.Data("body", string(body)),
 				h.Aria("label", "Revoke "+layout.Excerpt(p.Effect)), g.Text("Revoke"))),
 		)
 	})
-	columns := []string{"Conversation", "Approved", "By", "Until", "Action"}
+	if len(items) == 0 {
+		items = g.Group{h.Li(g.Text("There are none."))}
+	}
 	content := g.Group{
 		h.P(g.Text("These calls run without asking an owner each time. " +
 			"Revoked approvals are asked for again from the next call on. " +
 			"In a chat, /approvals shows and revokes them, too.")),
-		layout.LabelledTable("Approvals", columns, "There are none.", rows),
+		h.Ul(h.Class("list jobs"), h.Aria("label", "Approvals"), items),
 	}
 	return response.Page(w, http.StatusOK, layout.Page("/admin/approvals", "Approvals", content))
 }

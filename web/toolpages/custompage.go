@@ -1,6 +1,7 @@
 package toolpages
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -51,12 +52,11 @@ func (a *Admin) customPage(w http.ResponseWriter, _ *http.Request, _ chat.Sender
 		name := cmp.Or(d.ID, d.Folder)
 		return h.Tr(
 			layout.RowHead(icon(d.Icon), h.A(h.Href(link("edit", name)), g.Text(name))),
-			layout.TextCell(layout.Excerpt(d.Description)),
-			layout.Cell(d.Category),
-			h.Td(state),
+			layout.TextCell(layout.Excerpt(d.Description),
+				h.Br(), h.Small(g.Text("Group "+d.Category+", "), state)),
 		)
 	})
-	columns := []string{"Tool", "Description", "Group", "State"}
+	columns := []string{"Tool", "Description"}
 	return page(w, customTitle, g.Group{
 		h.P(g.Text("Small Python programs that the agent can call. Only owners see and call them.")),
 		h.P(
@@ -85,13 +85,12 @@ func faults(all []custom.Fault) g.Node {
 	rows := g.Map(all, func(f custom.Fault) g.Node {
 		return h.Tr(
 			layout.RowHead(h.A(h.Href(link("edit", f.Folder)), g.Text(f.Folder))),
-			layout.Cell(f.File),
-			h.Td(h.Class("text bad"), g.Text(f.Reason)),
+			layout.TextCell("", layout.Coloured("bad", f.Reason), g.If(f.File != "", h.Small(g.Text(" ("+f.File+")")))),
 		)
 	})
 	return g.Group{
 		layout.Heading("faults", "Not offered"),
-		layout.Table("faults", []string{"Folder", "File", "Reason"}, "", rows),
+		layout.Table("faults", []string{"Folder", "Reason"}, "", rows),
 	}
 }
 
@@ -169,7 +168,7 @@ func (a *Admin) editor(d custom.Definition) g.Group {
 			h.Input(h.Type("hidden"), h.Name("revision"), h.Value(d.Revision)),
 			field("id", "ID", idField, "Letters, digits, _ and -; the model calls the tool by it."),
 			field("description", "Description for the model", area("description", 2, d.Description), ""),
-			field("parameters", "Parameters", area("parameters", 8, pretty(d.Parameters), h.Class("code")),
+			field("parameters", "Parameters", area("parameters", 4, pretty(d.Parameters), h.Class("code")),
 				"A JSON Schema of type object."),
 			h.Div(h.Class("row"),
 				field("category", "Group", input("category", d.Category), ""),
@@ -179,7 +178,7 @@ func (a *Admin) editor(d custom.Definition) g.Group {
 			),
 			checkbox("network", "needs the network", d.Network),
 			checkbox("read_only", "changes nothing, so that results may be reused", d.ReadOnly),
-			field("execution_code", "Python code", area("execution_code", 14, d.Code, h.Class("code")),
+			field("execution_code", "Python code", area("execution_code", 8, d.Code, h.Class("code")),
 				"{name} stands for an argument. Braces of Python are doubled: {{ and }}."),
 			field("return", "What becomes of the output", area("return", 3, pretty(d.Return), h.Class("code")),
 				`JSON such as {"truncate": 200, "template": "Result: {output}"}; empty for none.`),
@@ -216,7 +215,9 @@ func field(id, label string, input g.Node, hint string) g.Node {
 	return h.Div(h.Class("field"), h.Label(h.For(id), g.Text(label)), input, g.If(hint != "", h.Small(g.Text(hint))))
 }
 
+// area returns a field for text, of as many rows as it needs, and at least so many.
 func area(id string, rows int, text string, attributes ...g.Node) g.Node {
+	rows = max(rows, min(strings.Count(text, "\n")+1, 30))
 	return h.Textarea(h.ID(id), h.Name(id), h.Rows(strconv.Itoa(rows)), g.Attr("spellcheck", "false"),
 		h.AutoComplete("off"), g.Group(attributes), g.Text("\n"+text))
 }
@@ -236,16 +237,11 @@ func pretty(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
 		return string(raw)
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	_ = e.Encode(v) // it was JSON
-	return strings.TrimSpace(b.String())
+	return b.String()
 }
 
 // trial returns the form that runs what is in the editor, and where the result is
@@ -255,13 +251,13 @@ func trial() g.Node {
 		return h.Div(h.Dt(g.Text(label)), h.Dd(h.Data("out", key)))
 	}
 	text := func(key, label string) g.Node {
-		return g.Group{h.H3(g.Text(label)), h.Pre(h.Data("out", key), h.TabIndex("0"), h.Aria("label", label))}
+		return h.Div(h.H3(g.Text(label)), h.Pre(h.Data("out", key), h.TabIndex("0"), h.Aria("label", label)))
 	}
 	return g.Group{
 		layout.Heading("test", "Test"),
 		h.Form(h.Class("sheet"), h.Data("post", "/admin/custom-tools/test"), h.Data("with", "editor"),
 			h.Data("show", "outcome"),
-			field("arguments", "Arguments", area("arguments", 4, "{}", h.Class("code")),
+			field("arguments", "Arguments", area("arguments", 2, "{}", h.Class("code")),
 				"JSON, as the model would send it."),
 			h.P(h.Button(g.Text("Run")), g.Text(" "), h.Small(g.Text("It runs what is in the editor, saved or not."))),
 		),

@@ -66,7 +66,6 @@ func (s sheet) content() g.Group {
 			"A change counts from the next turn on. The policy only takes away: whoever may not use a tool " +
 			"by tools.rules in the config, or because it is for owners, does not get it here.")),
 		s.chooser(),
-		layout.Heading("target", describe(s.target)),
 		g.If(s.damaged, damaged),
 		s.form(),
 	}
@@ -223,7 +222,7 @@ func (s sheet) state(category string) string {
 
 func (s sheet) categoryTable() g.Node {
 	options := []struct{ value, text string }{
-		{"", "not decided here"}, {stateOn, "on"}, {stateOff, "off"}, {stateRemoved, "removed"},
+		{"", "no change"}, {stateOn, "on"}, {stateOff, "off"}, {stateRemoved, "removed"},
 	}
 	if s.target.Type != policy.Global {
 		options = append(options, struct{ value, text string }{stateLifted, "not forced"})
@@ -236,7 +235,7 @@ func (s sheet) categoryTable() g.Node {
 			label = *o.Label
 		}
 		return h.Tr(
-			layout.RowHead(g.Text(category), g.If(label != "" && label != category, h.Small(g.Text(" "+label)))),
+			layout.RowHead(g.Text(category), g.If(label != "" && label != category, h.Small(h.Br(), g.Text(label)))),
 			h.Td(h.Select(h.Name(fieldState+category), h.Aria("label", category+" is"),
 				g.Map(options, func(option struct{ value, text string }) g.Node {
 					return h.Option(h.Value(option.value), g.If(option.value == now, h.Selected()), g.Text(option.text))
@@ -248,7 +247,7 @@ func (s sheet) categoryTable() g.Node {
 		)
 	})
 	return g.Group{
-		layout.Heading("categories", "Groups of tools"),
+		layout.Heading("categories", "Groups of tools: "+describe(s.target)),
 		layout.Table("categories", []string{"Group", "State", "Silent", "Tools"}, "There are none.", rows),
 		h.Small(g.Text("The model is told which groups are off, unless they are silent. " +
 			"A removed group is gone without a word.")),
