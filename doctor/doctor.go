@@ -64,7 +64,7 @@ func Print(w io.Writer, name string, f Finding) {
 	for _, line := range lines[1:] {
 		fmt.Fprintf(w, "%22s  %s\n", "", line)
 	}
-	if f.Advice != "" {
-		fmt.Fprintf(w, "%22s  -> %s\n", "", f.Advice)
+	for line := range strings.Lines(f.Advice) {
+		fmt.Fprintf(w, "%22s  -> %s\n", "", strings.TrimSuffix(line, "\n"))
 	}
 }
