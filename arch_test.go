@@ -29,10 +29,10 @@ var floors = map[string]string{
 	"backup":    "chat store store/bolt texts workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
-	"config":    "channels/admission host scheduler tools/network tools/web web",
+	"config":    "channels/admission host scheduler tools/network tools/sandbox/proxy tools/web web",
 	"host":      "store",
 	"admin":     "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/mem web",
-	"doctor":    "backup channels channels/console channels/network host llm store/bolt web",
+	"doctor":    "backup channels channels/console channels/network host llm store/bolt tools/sandbox web",
 	"cmd":       "admin agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
 }
 

@@ -59,6 +59,10 @@ func (c *Config) Warnings() []string {
 			warnings = append(warnings, fmt.Sprintf("owners has %s, but there is no channel %s", owner, channel))
 		}
 	}
+	if c.Tools.Exec.Sandbox == "none" {
+		warnings = append(warnings, `tools.exec.sandbox is "none": programs that models run may do all that Parley `+
+			"may, and read and change all of its files")
+	}
 	return warnings
 }
 

@@ -34,6 +34,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/tools/sandbox/proxy"
 )
 
 // Config is config.json with the defaults filled in and every value checked.
@@ -181,6 +183,8 @@ type Tools struct {
 type Exec struct {
 	// Sandbox confines them. auto is the strongest that holds on this machine.
 	Sandbox string `json:"sandbox" default:"auto" allowed:"auto, bwrap, landlock, docker, none"`
+	// Image is that of containers, if Sandbox is docker.
+	Image string `json:"image" default:"python:3-slim" plain:"yes"`
 
 	Enable bool `json:"enable" default:"true"`
 	// Timeout is how long a command may take that names no time.
@@ -194,9 +198,8 @@ type Exec struct {
 // Check implements [Checker].
 func (e *Exec) Check(report func(key, problem string)) {
 	for i, host := range e.Network {
-		if !isHost.MatchString(host) {
-			report(fmt.Sprintf("network[%d]", i),
-				`must be a host; allowed: "pypi.org", or "*.debian.org" for all below it`)
+		if err := proxy.Check(host); err != nil {
+			report(fmt.Sprintf("network[%d]", i), err.Error())
 		}
 	}
 	for name := range e.Env {
@@ -206,11 +209,7 @@ func (e *Exec) Check(report func(key, problem string)) {
 	}
 }
 
-// Labels of a host begin and end with a letter or digit.
-const label = `[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?`
-
 var (
-	isHost     = regexp.MustCompile(`^(\*\.)?` + label + `(\.` + label + `)*$`)
 	isModule   = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 	isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )

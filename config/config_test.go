@@ -61,7 +61,7 @@ func TestDefaults(t *testing.T) {
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: map[string]*Channel{"console": {Type: "console", Driver: &console.Config{}}, "web": {Type: "web", Driver: &web.Config{}}},
 		Tools: Tools{Timeout: time.Minute, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}},
-			Exec: Exec{Sandbox: "auto", Enable: true, Timeout: time.Minute, Memory: 1 << 30, Processes: 256}, Python: Python{Default: "standard"}},
+			Exec: Exec{Sandbox: "auto", Image: "python:3-slim", Enable: true, Timeout: time.Minute, Memory: 1 << 30, Processes: 256}, Python: Python{Default: "standard"}},
 		Limits: map[string]*Limit{
 			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50, Bytes: 200_000_000, Stored: 1_000_000_000}, "session": {}, "job": {Tokens: 5_000_000},
 			"everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
@@ -264,7 +264,8 @@ func TestFaults(t *testing.T) {
 			`tools.web.allowPrivate[0]: ::ffff:10.0.0.0/104 is an IPv4 network in the form of IPv6: write 10.0.0.0/8`},
 		{`{"models": {"m": {"type": "demo", "toolCalls": "xml"}}}`, `models.m.toolCalls: "xml" is not known; allowed: native, text`},
 		{`{"tools": {"shell": {}}}`, `tools.shell: unknown key`},
-		{`{"tools": {"exec": {"network": ["pypi.org", "*.debian.org", "a b"]}}}`, `tools.exec.network[2]: must be a host; allowed: "pypi.org", or "*.debian.org" for all below it`},
+		{`{"tools": {"exec": {"network": ["pypi.org", "*.debian.org", "a b"]}}}`, `tools.exec.network[2]: is no host; allowed: such as "pypi.org", "*.debian.org" or "example.com:8443"`},
+		{`{"tools": {"exec": {"network": ["10.0.0.1"]}}}`, `tools.exec.network[0]: is an address; allowed are names of hosts, whose addresses are looked up and judged`},
 		{`{"tools": {"exec": {"env": {"A=B": "c"}}}}`, `tools.exec.env.A=B: must be the name of an environment variable`},
 		{`{"tools": {"python": {"default": "loose"}}}`, `tools.python.default: "loose" is not known; allowed: lenient, standard, strict`},
 		{`{"tools": {"python": {"extraModules": {"standard": ["numpy", "xml.dom", "a b"]}}}}`, `tools.python.extraModules.standard[2]: must be the name of a module, such as "numpy" or "xml.dom"`},
@@ -409,6 +410,23 @@ func TestOpenDoor(t *testing.T) {
 		_, err := parseText(fmt.Sprintf(`{ "http": { "listen": %q, "adminToken": %q } }`, c.listen, c.token))
 		if (err != nil) != (c.key != "") || err != nil && !strings.Contains(err.Error(), c.key+": ") {
 			t.Errorf("listen %q, token %q: %v; want a fault of %q", c.listen, c.token, err, c.key)
+		}
+	}
+}
+
+// TestNoSandboxWarns: whoever runs programs without a sandbox is reminded of it, at the start and in the doctor (R-S16).
+func TestNoSandboxWarns(t *testing.T) {
+	for sandbox, want := range map[string]int{"auto": 0, "bwrap": 0, "landlock": 0, "docker": 0, "none": 1} {
+		c, err := parseText(`{"tools": {"exec": {"sandbox": "` + sandbox + `"}}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws := c.Warnings()
+		if len(ws) != want || want > 0 && !strings.Contains(ws[0], "may do all that Parley may") {
+			t.Errorf("%s: %q", sandbox, ws)
+		}
+		if banner := strings.Join(c.Banner("1", false), "\n"); strings.Contains(banner, "may do all that Parley may") != (want > 0) {
+			t.Errorf("%s: %s", sandbox, banner)
 		}
 	}
 }

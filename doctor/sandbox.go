@@ -22,7 +22,8 @@ type Sandbox struct {
 func (s Sandbox) Check(ctx context.Context) Finding {
 	choice, err := s.Examine(ctx)
 	if err != nil {
-		return Finding{Warn, "it was not found out in time which one holds", "run this again when the machine has less to do"}
+		const advice = "run this again when the machine has less to do"
+		return Finding{Warn, "it was not found out in time which one holds", advice}
 	}
 	f := Finding{Status: OK}
 	lines := []string{"the programs of models run in " + choice.Driver}
@@ -82,10 +83,10 @@ func (s Sandbox) mendBwrap(r sandbox.Report) string {
 	return r.Advice
 }
 
-// The first kernel with Landlock.
+// The first kernel whose Landlock can keep a program from signalling others, and from abstract sockets.
 const (
-	landlockMajor = 5
-	landlockMinor = 13
+	landlockMajor = 6
+	landlockMinor = 12
 )
 
 // mendLandlock looks at what keeps the kernel from having Landlock.
@@ -96,14 +97,15 @@ func (s Sandbox) mendLandlock(r sandbox.Report) string {
 		return r.Advice
 	}
 	if major < landlockMajor || major == landlockMajor && minor < landlockMinor {
-		return "a kernel from 5.13 on; this one is " + strconv.Quote(release)
+		return "a kernel from 6.12 on; this one is " + strconv.Quote(release)
 	}
 	modules, err := fs.ReadFile(s.Root, "sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(modules))
 	if err != nil || strings.Contains(","+list+",", ",landlock,") {
 		return r.Advice
 	}
-	return "boot the kernel with lsm=landlock," + list + " (in GRUB_CMDLINE_LINUX of /etc/default/grub; then sudo update-grub)"
+	return "boot the kernel with lsm=landlock," + list +
+		" (in GRUB_CMDLINE_LINUX of /etc/default/grub; then sudo update-grub)"
 }
 
 // setting returns a setting of the kernel; "" if there is none.

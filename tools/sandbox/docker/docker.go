@@ -33,8 +33,8 @@ const (
 // A Runner is a [sandbox.Runner] that runs each program in a container of its own, which is removed afterwards. It
 // needs the command docker and a daemon on this machine.
 type Runner struct {
-	Image string // is not pulled: a program would have to wait for that
-	Owner string // says whose containers these are; of two runners at the same time, each has its own
+	Image func() string // is not pulled: a program would have to wait for that
+	Owner string        // says whose containers these are; of two runners at the same time, each has its own
 
 	supervisor sandbox.Supervisor
 
@@ -63,7 +63,10 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 		return sandbox.Outcome{}, fmt.Errorf("make a folder for a container: %w", err)
 	}
 	defer os.RemoveAll(folder)
-	c := &container{runner: r, spec: s, folder: folder, name: "parley-" + strings.ToLower(rand.Text())}
+	c := &container{
+		runner: r, image: r.Image(), spec: s, folder: folder,
+		name: "parley-" + strings.ToLower(rand.Text()),
+	}
 	return c.run(ctx)
 }
 
@@ -149,6 +152,7 @@ func (b *limitedBuffer) String() string { return b.kept.String() }
 type container struct {
 	runner *Runner
 	spec   sandbox.Spec
+	image  string
 	folder string // of files that docker reads; nobody else sees them
 	name   string
 
@@ -218,7 +222,7 @@ func (c *container) judge(ctx context.Context, o sandbox.Outcome) (sandbox.Outco
 	}
 	switch {
 	case state.ExitCode == exitNotFound && c.complaint.isNoProgram():
-		err := fmt.Errorf("%w as %s in the image %s", sandbox.ErrNoProgram, c.spec.Args[0], c.runner.Image)
+		err := fmt.Errorf("%w as %s in the image %s", sandbox.ErrNoProgram, c.spec.Args[0], c.image)
 		return sandbox.Outcome{}, err
 	case state.StartedAt.IsZero():
 		reason := cmp.Or(state.Error, "docker does not say why not")
@@ -311,7 +315,7 @@ func (c *container) createArgs() ([]string, error) {
 		return nil, err
 	}
 	args = append(append(args, environ...), mounts...)
-	args = append(args, "--entrypoint", c.spec.Args[0], "--", c.runner.Image)
+	args = append(args, "--entrypoint", c.spec.Args[0], "--", c.image)
 	return append(args, c.spec.Args[1:]...), nil
 }
 

@@ -22,8 +22,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func image() string { return dockertest.Image }
+
 func newRunner(t *testing.T) (r *Runner, state string) {
-	return &Runner{Image: dockertest.Image, Owner: "a test, of\" /x"}, dockertest.Install(t)
+	return &Runner{Image: image, Owner: "a test, of\" /x"}, dockertest.Install(t)
 }
 
 // How a program ended is told, and no container is left.
@@ -97,7 +99,7 @@ func TestNotRun(t *testing.T) {
 	} {
 		one := &Runner{Image: r.Image, Owner: r.Owner}
 		if c.image != "" {
-			one.Image = c.image
+			one.Image = func() string { return c.image }
 		}
 		_, err := one.Run(t.Context(), c.spec)
 		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
@@ -253,8 +255,8 @@ func TestRealCommand(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	r := &Runner{Image: dockertest.Image, program: "docker", user: "0:0"}
-	c := &container{runner: r, folder: t.TempDir(), name: "parley-x", spec: sandbox.Spec{
+	r := &Runner{program: "docker", user: "0:0"}
+	c := &container{runner: r, image: dockertest.Image, folder: t.TempDir(), name: "parley-x", spec: sandbox.Spec{
 		Args: []string{"true"}, Stdin: []byte("x"), Folders: []sandbox.Folder{{Path: t.TempDir(), Access: sandbox.ReadOnly}},
 	}}
 	args, err := c.createArgs()
