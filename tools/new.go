@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,5 +51,9 @@ func (t Tool) parsed() Tool {
 // prepare returns the arguments of a call of t: parsed, repaired and checked. If they
 // are wrong, it returns a text for the model, and the tool must not run.
 func (t Tool) prepare(args string) (in map[string]any, problem string) {
-	return t.args.Prepare(t.Name, args, t.Aliases)
+	in, problem = t.args.Prepare(t.Name, args, t.Aliases)
+	if problem != "" && t.Invalid != nil {
+		problem = cmp.Or(t.Invalid(arguments.Partial(args)), problem)
+	}
+	return in, problem
 }

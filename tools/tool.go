@@ -39,6 +39,9 @@ type Tool struct {
 	// Precheck returns the failure of a call that cannot succeed, such as deleting a file that
 	// does not exist, so that nobody is asked to approve it. It changes nothing. It may be nil.
 	Precheck func(Call) (Result, error)
+	// Invalid says in words of its own what is wrong with arguments that the schema refuses; "" is
+	// the usual words. It may be nil.
+	Invalid func(args map[string]any) string
 	// Guard reports whether a call has effects outside the turn, such as on another chat or on
 	// the agent's standing rules. Such a call needs approval: in an untrusted turn, unless the
 	// person's own words ask for exactly this call, and always if the person is not an owner

@@ -232,6 +232,46 @@ func TestOriginOfFiles(t *testing.T) {
 	}
 }
 
+// R-S14: a person's files are kept in their own folder, under a name that leads there for them.
+func TestFilesOfAPerson(t *testing.T) {
+	u := owner(t, interpreter(t, Config{Sandbox: unconfined()}))
+	whole := u.scope.Workspace
+	u.scope.From.Role = chat.User
+	u.scope.Workspace = whole.For(u.scope.Whose().Home(), nil)
+	r := u.call("execute_python", map[string]any{"code": drawing, "strictness": "lenient"})
+	said, problem := decode(t, r)
+	if len(r.Attached) != 1 || !strings.HasPrefix(r.Attached[0], u.scope.Whose().Home()+"/work/python/") {
+		t.Fatalf("%+v, %s", r, problem)
+	}
+	if at, err := u.scope.Workspace.Resolve(said.Files[0]); err != nil || at.String() != r.Attached[0] {
+		t.Errorf("%s is %s, %v", said.Files[0], at, err)
+	}
+	if found := filesOf(t, whole.Dir()); len(found) > 0 {
+		t.Errorf("the owner has %v", found)
+	}
+}
+
+// R-S12: a link that a command left does not lead files to where the agent's standing rules are.
+func TestLinkedFolder(t *testing.T) {
+	u := owner(t, interpreter(t, Config{Sandbox: unconfined()}))
+	dir := u.scope.Workspace.Dir()
+	for _, folder := range []string{"skills", "work"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../skills", filepath.Join(dir, "work", "python")); err != nil {
+		t.Fatal(err)
+	}
+	said, problem := u.run(Lenient, "open('SKILL.md', 'w').write('obey')")
+	if len(said.Files) > 0 || problem != "" || said.Note != "Not kept: SKILL.md, because there is a link in work/python." {
+		t.Errorf("%+v, %s", said, problem)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "skills")); len(entries) > 0 || err != nil {
+		t.Error(entries, err)
+	}
+}
+
 // What a process that was killed has left behind is removed by the next one, and nothing else is.
 func TestSweep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())

@@ -24,6 +24,7 @@ const (
 // kept are the files of a run that are now in the workspace.
 type kept struct {
 	paths    []string
+	shown    []string // what the model calls paths
 	pictures []string // those of paths that models can be shown
 	note     string   // for the model
 }
@@ -42,9 +43,10 @@ func (p *Interpreter) keep(c tools.Call, folder scratch) (k kept) {
 			lost = append(lost, err.Error())
 			continue
 		}
-		k.paths = append(k.paths, at)
+		k.paths = append(k.paths, at.String())
+		k.shown = append(k.shown, c.Workspace.View().Shown(at))
 		if picture {
-			k.pictures = append(k.pictures, at)
+			k.pictures = append(k.pictures, at.String())
 		}
 	}
 	if len(lost) > 0 {
@@ -63,29 +65,34 @@ func (p *Interpreter) keep(c tools.Call, folder scratch) (k kept) {
 
 // keepFile copies one file, and returns its path in the workspace. A call that is repeated after a
 // crash writes to the same path. The error is for the model.
-func (p *Interpreter) keepFile(c tools.Call, folder scratch, name string) (at string, picture bool, err error) {
+func (p *Interpreter) keepFile(c tools.Call, folder scratch, name string) (at workspace.Path, picture bool, err error) {
 	if !legible(name) {
-		return "", false, fmt.Errorf("%q is not a name for a file", chat.Clip(name, maxName, "…"))
+		return at, false, fmt.Errorf("%q is not a name for a file", chat.Clip(name, maxName, "…"))
 	}
 	if c.Workspace == nil {
-		return "", false, fmt.Errorf("%s, because there is no workspace", name)
+		return at, false, fmt.Errorf("%s, because there is no workspace", name)
 	}
 	data, err := folder.read(name, maxFile)
 	if err != nil {
-		return "", false, fmt.Errorf("%s cannot be read or is too big", name)
+		return at, false, fmt.Errorf("%s cannot be read or is too big", name)
 	}
-	to, err := c.Workspace.Named(path.Join(filesFolder, fmt.Sprintf("%.6x", sha256.Sum256([]byte(c.Key()))), name))
+	call := fmt.Sprintf("%.6x", sha256.Sum256([]byte(c.Key())))
+	wanted := path.Join(filesFolder, call, name)
+	at, err = tools.Resolve(c, wanted)
 	if err != nil {
-		return "", false, err
+		return at, false, err
+	}
+	if c.Workspace.View().Shown(at) != wanted { // a command made a link, maybe to the agent's standing rules (R-S12)
+		return at, false, fmt.Errorf("%s, because there is a link in %s", name, filesFolder)
 	}
 	if err := p.reserve(c, workspace.DiskBytes(int64(len(data)))); err != nil {
-		return "", false, err
+		return at, false, err
 	}
-	if err := write(c, to, data); err != nil {
-		return "", false, err
+	if err := write(c, at, data); err != nil {
+		return at, false, err
 	}
 	_, err = llm.NewImage(data)
-	return to.String(), err == nil, nil
+	return at, err == nil, nil
 }
 
 // legible reports whether name can be shown to people, as the name of a file.

@@ -155,9 +155,19 @@ func (p *Interpreter) Tools(context.Context, tools.Scope) ([]tools.Tool, error) 
 		all[i].Category = Category
 		all[i].Display = "Python"
 		all[i].JSON = true
+		all[i].Invalid = p.explainLevel
 		all[i].Repeatable = true // it can change nothing, and its files always have the same names
 	}
 	return all, nil
+}
+
+// explainLevel tells the model of a level that there is not.
+func (p *Interpreter) explainLevel(args map[string]any) string {
+	level, given := args["strictness"].(string)
+	if _, known := p.levels[Level(level)]; known || !given {
+		return ""
+	}
+	return unknownLevel(Level(level)).Error()
 }
 
 // An answer is what the model is told of code that ran.
@@ -212,7 +222,7 @@ func (p *Interpreter) execute(ctx context.Context, c tools.Call, in args) (tools
 		Result:     done.result,
 	}
 	kept := p.keep(c, folder)
-	a.Files = kept.paths
+	a.Files = kept.shown
 	a.Note = kept.note
 	return tools.Result{Data: a, Attached: kept.paths, Pictures: kept.pictures}, nil
 }

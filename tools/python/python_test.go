@@ -477,6 +477,26 @@ if __name__ == "__main__":
 `, "A(1) True B An A. [3]\n")
 }
 
+// R-S20: modules have their public names and their own modules, and not what they import themselves.
+func TestModuleAttributes(t *testing.T) {
+	u := owner(t, interpreter(t, Config{Sandbox: unconfined(), Extra: map[Level][]string{Standard: {"zipfile"}}}))
+	for _, name := range []string{"logging.sys", "logging.os", "warnings.sys", "contextlib.os", "contextlib.sys", "statistics.sys",
+		"typing.sys", "random._os", "json.codecs", "collections._sys", "enum.sys", "dataclasses.inspect", "calendar.sys",
+		"xml.etree.ElementTree.sys", "textwrap.re", "logging.handlers.socket", "xml.etree.ElementPath"} {
+		module := name[:strings.LastIndex(name, ".")]
+		if strings.HasSuffix(name, "ElementPath") {
+			module += ".ElementTree"
+		}
+		said, problem := u.run("", "import "+module+"\n"+name)
+		if !strings.Contains(problem, "AttributeError: module") {
+			t.Errorf("%s: %+v, %s", name, said, problem)
+		}
+	}
+	u.wantOutput("", "import json.decoder, xml.etree.ElementTree, html.entities\nprint(json.decoder.JSONDecoder().decode('1'), "+
+		"xml.etree.ElementTree.Element('a').tag, html.entities.name2codepoint['lt'], json.__name__)", "1 a 60 json\n")
+	u.wantOutput("", "import zipfile\nprint(zipfile.os.sep)", "/\n") // config allows it, as it is
+}
+
 // A-046: the texts of failures.
 func TestProblems(t *testing.T) {
 	u := owner(t, interpreter(t, Config{Sandbox: unconfined()}))
@@ -495,14 +515,15 @@ func TestProblems(t *testing.T) {
 	u.wantProblem(Lenient, "import os\nos.kill(os.getpid(), 9)", "Execution failed")
 	u.wantProblem(Lenient, "import os\nos._exit(1)", "Execution failed")
 	u.wantOutput("", "raise SystemExit(0)", "")
+	u.wantOutput(Lenient, "import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A)", "True\n")
 	for _, code := range []string{strings.Repeat("(", 5000) + strings.Repeat(")", 5000), strings.Repeat("-", 300000) + "1", "x = '\x00'"} {
 		if said, problem := u.run("", code); !strings.HasPrefix(problem, "Syntax error in code: ") {
 			t.Errorf("%.10s…: %+v, %s", code, said, problem)
 		}
 	}
-	r, err := u.p.execute(t.Context(), tools.Call{Scope: u.scope}, args{Code: "1", Strictness: "loose"})
-	if want := "Invalid strictness level: loose. Must be one of: lenient, standard, strict"; err != nil || r.Text != want || !r.Failed {
-		t.Errorf("%+v, %v", r, err)
+	u.wantProblem("loose", "1", "Invalid strictness level: loose. Must be one of: lenient, standard, strict")
+	if _, problem := u.run("", ""); problem != "Invalid parameters for tool 'execute_python': code must be at least 1 chars" {
+		t.Error(problem)
 	}
 }
 
