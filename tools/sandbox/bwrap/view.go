@@ -136,7 +136,7 @@ func (v *view) changeable(path string) bool {
 
 // options returns the options of bwrap that make the view.
 func (v *view) options() []string {
-	var all []string
+	var all, last []string
 	fixed := map[string]bool{}
 	for _, m := range v.mounts {
 		for _, folder := range v.between(m.path) {
@@ -151,7 +151,8 @@ func (v *view) options() []string {
 		case m.access == sandbox.ReadOnly:
 			all = append(all, "--ro-bind", m.path, m.path)
 		case m.folder:
-			all = append(all, "--tmpfs", m.path, "--remount-ro", m.path)
+			all = append(all, "--tmpfs", m.path)
+			last = append(last, "--remount-ro", m.path) // what is shown in it needs a place first
 		default:
 			all = append(all, "--ro-bind", os.DevNull, m.path)
 		}
@@ -162,7 +163,7 @@ func (v *view) options() []string {
 		}
 		all = append(all, "--symlink", target, path)
 	}
-	return all
+	return append(all, last...)
 }
 
 // between returns the folders between path and the mount it is on, if a program could rename them and

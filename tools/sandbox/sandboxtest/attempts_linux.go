@@ -1,0 +1,281 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of attempts that are looked at from outside.
+const (
+	reachTCP      = "connect to this machine"
+	reachUDP      = "send a datagram to this machine"
+	reachUnix     = "connect to a socket of the file system"
+	reachAbstract = "connect to an abstract socket"
+)
+
+// An attempt is something that must fail. It returns nil if it did what it must not be able to do.
+// Where a sandbox does not hold it must do no harm: it changes nothing but files of its plan.
+type attempt struct {
+	name string
+	try  func(p plan) error
+}
+
+// dialTimeout is how long a connection may take. On this machine it takes no time.
+const dialTimeout = 2 * time.Second
+
+func attempts() []attempt {
+	return []attempt{
+		{"read a hidden file", func(p plan) error { return read(p.Hidden) }},
+		{"read a file outside", func(p plan) error { return read(p.Outside) }},
+		{"read a file outside by a link", func(p plan) error { return read(filepath.Join(p.Work, linkName)) }},
+		{"write to a file outside", func(p plan) error { return write(p.Outside) }},
+		{"make a file outside", func(p plan) error { return write(filepath.Join(p.Base, "new")) }},
+		{"make a file in a hidden folder", func(p plan) error { return write(p.Hidden + "2") }},
+		{"write to a file that is to be read", eachStanding(write)},
+		{"rename over a file that is to be read", eachStanding(renameOver)},
+		{"link over a file that is to be read", linkOver},
+		{"write by a link to a file that is to be read", eachStanding(writeByLink)},
+		{"remove a file that is to be read", eachStanding(os.Remove)},
+		{"replace the folder of a file that is to be read", func(p plan) error {
+			return os.Rename(filepath.Join(p.Base, "memory"), filepath.Join(p.Work, "memory"))
+		}},
+		{"replace the folder that may be changed", replaceWork},
+		{"mount something", mount},
+		{"mount a folder again, to change it", func(p plan) error {
+			return unix.Mount("", p.Base, "", unix.MS_REMOUNT|unix.MS_BIND, "")
+		}},
+		{"unmount what hides a folder", func(p plan) error {
+			return unix.Unmount(filepath.Dir(p.Hidden), unix.MNT_DETACH)
+		}},
+		{"make a user namespace", unshareUser},
+		{"make a device", func(p plan) error {
+			return unix.Mknod(filepath.Join(p.Work, "device"), unix.S_IFBLK|0o600, int(unix.Mkdev(8, 0)))
+		}},
+		{"change settings of the kernel", changeKernel},
+		{"send a signal to Parley", func(p plan) error { return signal(p) }},
+		{"trace Parley", func(p plan) error { return trace(p) }},
+		{"read the environment of other processes", readEnvironments},
+		{reachTCP, func(p plan) error { return dial("tcp", p.TCP) }},
+		{reachUDP, func(p plan) error { return dial("udp", p.UDP) }},
+		{reachUnix, func(p plan) error { return dial("unix", p.Unix) }},
+		{reachAbstract, func(p plan) error { return dial("unix", p.Abstract) }},
+	}
+}
+
+// runAttempts is run inside a sandbox, with a plan. It tells what came of each attempt.
+func runAttempts(args []string) int {
+	var p plan
+	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &p) != nil {
+		fmt.Fprintln(os.Stderr, "there is no plan")
+		return 2
+	}
+	out := json.NewEncoder(os.Stdout)
+	for _, a := range attempts() {
+		err := a.try(p)
+		r := result{Name: a.name, Held: err != nil, Detail: "it worked"}
+		if err != nil {
+			r.Detail = err.Error()
+		}
+		if out.Encode(r) != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+func read(file string) error {
+	_, err := os.ReadFile(file)
+	return err
+}
+
+func write(file string) error {
+	return os.WriteFile(file, []byte("changed"), 0o600)
+}
+
+// eachStanding returns an attempt that must fail for each of the standing files.
+func eachStanding(try func(file string) error) func(plan) error {
+	return func(p plan) error {
+		var last error
+		for _, name := range standing {
+			if last = try(filepath.Join(p.Base, name)); last == nil {
+				return nil
+			}
+		}
+		return last
+	}
+}
+
+// own returns a file of the program's own.
+func own() (string, error) {
+	file := "own" + strconv.Itoa(os.Getpid())
+	return file, write(file)
+}
+
+func renameOver(file string) error {
+	mine, err := own()
+	if err != nil {
+		return err
+	}
+	return os.Rename(mine, file)
+}
+
+// linkOver puts a symbolic link in the place of a file. It leads nowhere: other attempts write there.
+func linkOver(p plan) error {
+	return eachStanding(func(file string) error {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+		return os.Symlink(filepath.Join(p.Work, "nothing"), file)
+	})(p)
+}
+
+// writeByLink writes by a hard link, and by a symbolic one.
+func writeByLink(file string) error {
+	for name, link := range map[string]func(from, to string) error{"hard": os.Link, "symbolic": os.Symlink} {
+		_ = os.Remove(name)
+		if link(file, name) == nil && write(name) == nil {
+			return nil
+		}
+	}
+	return errors.New("neither kind of link helped")
+}
+
+// replaceWork moves the folder away, and back, because it is needed.
+func replaceWork(p plan) error {
+	if err := os.Rename(p.Work, p.Work+"2"); err != nil {
+		return err
+	}
+	return os.Rename(p.Work+"2", p.Work)
+}
+
+func mount(p plan) error {
+	if err := unix.Mount("tmpfs", p.Work, "tmpfs", 0, ""); err != nil {
+		return err
+	}
+	return unix.Unmount(p.Work, unix.MNT_DETACH)
+}
+
+// unshareUser tries to start a program in a user namespace of its own, where it would have rights.
+func unshareUser(plan) error {
+	process, err := os.StartProcess("/usr/bin/true", []string{"true"}, &os.ProcAttr{
+		Env: []string{}, Sys: &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER},
+	})
+	if errors.Is(err, fs.ErrNotExist) { // there is such a namespace, but not the program
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = process.Wait()
+	return err
+}
+
+// kernelFiles lead to code that the kernel runs for anybody, or stop the machine.
+var kernelFiles = []string{
+	"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname",
+	"/proc/sys/vm/overcommit_memory", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
+}
+
+// changeKernel looks for a file that can be written to, and writes nothing.
+func changeKernel(plan) error {
+	for _, name := range kernelFiles {
+		file, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			continue
+		}
+		return file.Close()
+	}
+	return errors.New("none can be opened for writing")
+}
+
+// errElse is why a process that has Parley's number is none to try anything on.
+var errElse = errors.New("the process of that number is another one")
+
+// seesAnother reports whether the process with Parley's number is another here.
+func seesAnother(p plan) bool {
+	started, known := startTime(p.PID)
+	return known && started != p.Started
+}
+
+// signal looks whether Parley could be sent a signal.
+func signal(p plan) error {
+	if seesAnother(p) {
+		return errElse
+	}
+	return unix.Kill(p.PID, 0)
+}
+
+func trace(p plan) error {
+	if seesAnother(p) {
+		return errElse
+	}
+	if file, err := os.Open("/proc/" + strconv.Itoa(p.PID) + "/mem"); err == nil {
+		file.Close()
+		return nil
+	}
+	runtime.LockOSThread()
+	return unix.PtraceSeize(p.PID) // which ends with this thread
+}
+
+// startField is where /proc/PID/stat tells when a process started, after the name of its program.
+const startField = 19
+
+// startTime returns when a process started, in the kernel's own unit.
+func startTime(pid int) (string, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", false
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) <= startField {
+		return "", false
+	}
+	return string(fields[startField]), true
+}
+
+// readEnvironments looks for the environment of a process that has more in it than programs get.
+func readEnvironments(plan) error {
+	mine := os.Environ()
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range all {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for _, variable := range bytes.Split(content, []byte{0}) {
+			name, _, _ := bytes.Cut(variable, []byte("="))
+			if len(name) > 0 && string(name) != "PWD" && !slices.Contains(mine, string(variable)) {
+				return nil
+			}
+		}
+	}
+	return errors.New("there is nothing in what can be read")
+}
+
+// dial sends something to an address.
+func dial(kind, address string) error {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	conn, err := dialer.DialContext(context.Background(), kind, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Write([]byte("hello"))
+	if err == nil && kind == "udp" { // whether it arrived is seen outside
+		return errors.New("it was sent, but may not have arrived")
+	}
+	return err
+}
