@@ -172,6 +172,14 @@ func (w *testGateway) liveADay(owner *visitor, unknown int64) {
 	if status, answer := w.askAPI(w.base(), w.key("owner"), "again-1", `{"model": "main", "messages": [{"role": "user", "content": "hello"}]}`); status != http.StatusOK {
 		w.t.Fatalf("the API answers %d %s", status, answer)
 	}
+	policy := map[string]any{"target_type": "role", "target_value": "user", "config": map[string]any{
+		"category_overrides": map[string]any{"net": map[string]any{"label": "Net", "tools": []string{"x"}, "default_enabled": true, "silent_when_disabled": true}},
+		"remove_categories":  []string{"x"}, "forced_category_states": map[string]any{"x": false},
+		"disabled_models": []string{"x"}, "ui_blocks": map[string]any{"block_steps": false},
+	}}
+	if status, body := owner.do("POST", "/api/admin/policy", policy); status != http.StatusOK {
+		w.t.Fatalf("policy: %d %s", status, body)
+	}
 	w.tg.Push(`"message": 7`)
 	w.tg.Say(person, "good night")
 	w.says(person, "heard good night")
