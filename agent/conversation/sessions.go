@@ -177,21 +177,25 @@ func (ss *Sessions) Records(
 ) iter.Seq2[NumberedRecord, error] {
 	return func(yield func(NumberedRecord, error) bool) {
 		for rec, err := range ss.logOf(id, epoch).Since(ctx, since) {
-			n := NumberedRecord{Seq: rec.Seq}
-			if err == nil {
-				err = json.Unmarshal(rec.Body, &n.Record)
-			} else if !errors.Is(err, store.ErrDamaged) {
-				yield(n, fmt.Errorf("read session %s: %w", id, err))
+			if err != nil && !errors.Is(err, store.ErrDamaged) {
+				yield(NumberedRecord{Seq: rec.Seq}, fmt.Errorf("read session %s: %w", id, err))
 				return
 			}
-			if err != nil {
-				n.Record, n.Damaged = Record{Unreadable: true}, err
-			}
-			if !yield(n, nil) {
+			if !yield(decodeRecord(rec, err), nil) {
 				return
 			}
 		}
 	}
+}
+
+// decodeRecord decodes a record of a log. damage is why the store says that it is
+// damaged, nil if it is not.
+func decodeRecord(rec store.Record, damage error) NumberedRecord {
+	n := NumberedRecord{Seq: rec.Seq}
+	if err := cmp.Or(damage, json.Unmarshal(rec.Body, &n.Record)); err != nil {
+		return NumberedRecord{Seq: rec.Seq, Record: Record{Unreadable: true}, Damaged: err}
+	}
+	return n
 }
 
 // Journal yields all records of all conversations of the session id, oldest
@@ -199,21 +203,25 @@ func (ss *Sessions) Records(
 func (ss *Sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[JournalRecord, error] {
 	return func(yield func(JournalRecord, error) bool) {
 		st, rev, err := ss.Lookup(ctx, id)
+		if err != nil {
+			yield(JournalRecord{}, err)
+			return
+		}
 		there := rev > 0
 		for _, epoch := range st.Epochs() {
-			for r, bad := range ss.Records(ctx, id, epoch, 0) {
+			for r, err := range ss.Records(ctx, id, epoch, 0) {
+				if err != nil {
+					yield(JournalRecord{}, err)
+					return
+				}
 				there = true
-				err = cmp.Or(err, bad)
-				if err == nil && !yield(JournalRecord{r, epoch}, nil) {
+				if !yield(JournalRecord{r, epoch}, nil) {
 					return
 				}
 			}
 		}
-		if err == nil && !there {
-			err = store.ErrNotFound
-		}
-		if err != nil {
-			yield(JournalRecord{}, err)
+		if !there {
+			yield(JournalRecord{}, store.ErrNotFound)
 		}
 	}
 }

@@ -29,12 +29,17 @@ const maxReason = 120
 
 // Reason returns the first line of the text of a failure, for people.
 func Reason(text string) string {
-	var envelope struct{ Error string }
-	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &envelope) == nil {
-		text = envelope.Error
-	}
-	line, _, _ := strings.Cut(strings.TrimPrefix(text, "Error: "), "\n")
+	line, _, _ := strings.Cut(strings.TrimPrefix(errorIn(text), "Error: "), "\n")
 	return chat.Clip(chat.HideLogins(line), maxReason, "")
+}
+
+// errorIn returns the error in an envelope of JSON, or text if it is no envelope.
+func errorIn(text string) string {
+	var envelope struct{ Error string }
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &envelope) != nil {
+		return text
+	}
+	return envelope.Error
 }
 
 // breaks indents every line but the first, whatever ends a line, so that only the

@@ -198,9 +198,11 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	for _, f := range r.Files {
 		text += "\n\n[file: " + path.Base(f.Path) + "]"
 	}
-	if later, err := c.records.isPostponement(ctx, r); err != nil {
+	later, err := c.records.isPostponement(ctx, r)
+	if err != nil {
 		return "", err
-	} else if later {
+	}
+	if later {
 		c.reportPostponed(r, text)
 		return channels.Receipt(r.ID), nil
 	}

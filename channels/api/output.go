@@ -79,9 +79,10 @@ func (o output) writeDelta(delta map[string]string, finish any) {
 // writeEvent writes v as a server-sent event.
 func (o output) writeEvent(v any) {
 	data, err := json.Marshal(v)
-	if err == nil {
-		o.write("data: " + string(data) + "\n\n")
+	if err != nil {
+		return // v is made of strings and numbers, which can be encoded
 	}
+	o.write("data: " + string(data) + "\n\n")
 }
 
 const writeTimeout = 30 * time.Second // for one write

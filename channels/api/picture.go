@@ -145,16 +145,21 @@ func (s *spool) dataHead() (kind string, n int) {
 	return kind, comma + 1
 }
 
+// openFile creates the file, without a name: it is gone with its handle.
+func (s *spool) openFile() error {
+	f, err := os.CreateTemp(s.dir, ".upload-*")
+	if err != nil {
+		return err
+	}
+	s.file = f
+	return os.Remove(f.Name())
+}
+
 // takePicture reads a picture, whose data URL has begun, into the file, and replaces
 // it with its reference.
 func (s *spool) takePicture(kind string) error {
 	if s.file == nil {
-		f, err := os.CreateTemp(s.dir, ".upload-*")
-		if err == nil {
-			err = os.Remove(f.Name()) // a file without a name is gone with its handle
-			s.file = f
-		}
-		if err != nil {
+		if err := s.openFile(); err != nil {
 			return fmt.Errorf("store images of a request: %w", err)
 		}
 	}

@@ -145,13 +145,11 @@ func (c *Channel) readRequest(
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // not every writer can
 	err = json.NewDecoder(body).Decode(q)
 	_ = control.SetReadDeadline(time.Time{}) // it would end the request's context
-	if err == nil {
-		q.name = safeName(cmp.Or(r.Header.Get("X-Session-Id"), q.User))
-		err = q.splitMessages(images)
-	} else {
-		err = c.readFailure(err)
+	if err != nil {
+		return q, release, c.readFailure(err)
 	}
-	return q, release, err
+	q.name = safeName(cmp.Or(r.Header.Get("X-Session-Id"), q.User))
+	return q, release, q.splitMessages(images)
 }
 
 // readFailure returns what to tell a client whose request could not be read because

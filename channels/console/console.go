@@ -86,10 +86,10 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	for {
 		conn, err := l.Accept()
 		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil
 		case ctx.Err() != nil:
-			if err == nil {
-				conn.Close()
-			}
+			conn.Close()
 			return nil
 		case err != nil:
 			c.cfg.Log.Warn("console connection not accepted", "err", err)
@@ -117,9 +117,10 @@ func (c *Channel) runLocalTerminal(ctx context.Context, deliver chat.Deliver) {
 		return local, nil
 	}, *c.cfg.Local)
 	served.Wait()
-	if ctx.Err() == nil && c.cfg.Leave != nil {
-		c.cfg.Leave(err)
+	if ctx.Err() != nil || c.cfg.Leave == nil {
+		return
 	}
+	c.cfg.Leave(err)
 }
 
 // Direct implements [channels.DirectMessenger]. There is one person, in one chat.
@@ -260,26 +261,31 @@ func (c *Channel) receive(ctx context.Context, k *client, f frame, deliver chat.
 	c.mu.Lock()
 	k.lastMessage = f.ID
 	c.mu.Unlock()
-	err := ctx.Err()
-	if err == nil {
-		err = deliver(ctx, chat.Message{
-			ID:   f.ID,
-			At:   chat.Address{Channel: c.cfg.Name, Chat: Local},
-			From: chat.Sender{ID: Owner, Name: Owner},
-			Text: f.Text,
-			Time: time.Now(),
-		})
-	}
+	err := c.deliver(ctx, f, deliver)
 	switch {
-	case err == nil && !k.pipe:
-		k.conn.send(frame{Kind: frameTaken, ID: f.ID})
+	case err != nil && ctx.Err() != nil: // the client stays connected for its replies
+		k.refused = true
 	case err != nil:
 		k.refused = true
-		if ctx.Err() == nil { // otherwise the client stays connected for its replies
-			c.cfg.Log.Warn("message from console not taken", "id", f.ID, "err", err)
-			k.conn.close()
-		}
+		c.cfg.Log.Warn("message from console not taken", "id", f.ID, "err", err)
+		k.conn.close()
+	case !k.pipe:
+		k.conn.send(frame{Kind: frameTaken, ID: f.ID})
 	}
+}
+
+// deliver hands over the message in f, unless ctx has ended.
+func (c *Channel) deliver(ctx context.Context, f frame, deliver chat.Deliver) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return deliver(ctx, chat.Message{
+		ID:   f.ID,
+		At:   chat.Address{Channel: c.cfg.Name, Chat: Local},
+		From: chat.Sender{ID: Owner, Name: Owner},
+		Text: f.Text,
+		Time: time.Now(),
+	})
 }
 
 // A client is a connected client as the gateway sees it.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -22,9 +23,7 @@ func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error)
 		return err
 	}
 	defer func() {
-		if e := k.close(t.History); err == nil {
-			err = e
-		}
+		err = cmp.Or(err, k.close(t.History))
 		_, _ = io.WriteString(t.Out, eraseRow)
 	}()
 	l := &link{dial: dial, kind: asTerminal, frames: make(chan frame)}

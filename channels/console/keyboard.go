@@ -77,13 +77,20 @@ func openKeyboard(history string) (*keyboard, error) {
 	os.Stdin = stdin
 	k.editor.SetCtrlCAborts(true)
 	k.editor.SetBeep(false)
-	if f, err := os.Open(history); err == nil {
-		_, _ = k.editor.ReadHistory(f) // best effort
-		f.Close()
-	}
+	readHistory(k.editor, history)
 	k.editing.Go(k.editLines)
 	go k.copyInput(stdin) // it may run until the process ends: a read from a terminal cannot be interrupted
 	return k, nil
+}
+
+// readHistory reads the lines of earlier chats from the file history, if it can.
+func readHistory(editor *liner.State, history string) {
+	f, err := os.Open(history)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_, _ = editor.ReadHistory(f)
 }
 
 // ignoreSignals makes Ctrl-C an ordinary key, also between two prompts.

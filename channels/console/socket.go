@@ -89,8 +89,16 @@ func (l *listener) Accept() (net.Conn, error) { return l.socket.Accept() }
 func (l *listener) Addr() net.Addr            { return l.socket.Addr() }
 
 func (l *listener) Close() error {
-	if info, err := os.Lstat(l.path); err == nil && os.SameFile(info, l.made) {
-		_ = os.Remove(l.path) // the next Listen replaces what is left
-	}
+	l.removeSocket()
 	return l.socket.Close()
+}
+
+// removeSocket removes the socket, unless it is another listener's. The next Listen
+// replaces what is left.
+func (l *listener) removeSocket() {
+	info, err := os.Lstat(l.path)
+	if err != nil || !os.SameFile(info, l.made) {
+		return
+	}
+	_ = os.Remove(l.path)
 }

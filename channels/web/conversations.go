@@ -56,10 +56,11 @@ func (l *conversationList) get(ctx context.Context, at chat.Address) (conversati
 // writeMu of its room.
 func (l *conversationList) set(ctx context.Context, at chat.Address, conv conversation) error {
 	err := l.table.Set(ctx, storeKey(at.Chat, at.Thread), conv)
-	if err == nil {
-		l.changed(at.Chat)
+	if err != nil {
+		return err
 	}
-	return err
+	l.changed(at.Chat)
+	return nil
 }
 
 // noteActivity updates conv, the conversation at address, for an entry that is about

@@ -47,11 +47,11 @@ func (c *Channel) streamEvents(req request, seq uint64, out eventWriter) error {
 		return err
 	}
 	for s, err := range req.room.entriesAfter(ctx, seq) {
-		if err == nil {
-			rd.lastSeq = s.Seq
-			err = out.send(newEvent("message", s.Seq, s.render()).body)
-		}
 		if err != nil {
+			return err
+		}
+		rd.lastSeq = s.Seq
+		if err := out.send(newEvent("message", s.Seq, s.render()).body); err != nil {
 			return err
 		}
 	}

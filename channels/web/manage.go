@@ -103,11 +103,14 @@ func (c *Channel) deleteConversation(req request) error {
 // findConversations lists all conversations, or those where q is found.
 func (c *Channel) findConversations(req request) error {
 	all, err := c.conversations.of(req.r.Context(), req.who.ID)
-	if q := strings.TrimSpace(req.r.FormValue("q")); err == nil && q != "" {
-		all, err = c.searchConversations(req.r.Context(), all, req.who.ID, q)
-	}
 	if err != nil {
 		return err
+	}
+	if q := strings.TrimSpace(req.r.FormValue("q")); q != "" {
+		all, err = c.searchConversations(req.r.Context(), all, req.who.ID, q)
+		if err != nil {
+			return err
+		}
 	}
 	return req.writeJSON(http.StatusOK, all)
 }

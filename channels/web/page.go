@@ -93,9 +93,10 @@ func (c *Channel) servePage(req request) error {
 	}
 	var err error
 	p.Entries, p.More, p.Last, err = req.room.pageBefore(ctx, math.MaxUint64)
-	if err == nil {
-		p.Conversations, err = c.conversations.of(ctx, req.who.ID)
+	if err != nil {
+		return err
 	}
+	p.Conversations, err = c.conversations.of(ctx, req.who.ID)
 	if err != nil {
 		return err
 	}

@@ -119,18 +119,20 @@ func (rm *room) appendEntry(ctx context.Context, e logEntry) (seq uint64, again 
 	if err := rm.c.conversations.noteActivity(ctx, rm.address, conv, e); err != nil {
 		return 0, false, err
 	}
-	if seq, err = rm.writeEntry(ctx, e); err == nil && e.Ask != nil {
-		err = rm.updateAskCount(ctx)
+	seq, err = rm.writeEntry(ctx, e)
+	if err != nil || e.Ask == nil {
+		return seq, false, err
 	}
-	return seq, false, err
+	return seq, false, rm.updateAskCount(ctx)
 }
 
 // writeEntry writes e to the log and shows it. The caller holds writeMu.
 func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err error) {
 	body, err := json.Marshal(e)
-	if err == nil {
-		seq, err = rm.log.Append(ctx, body)
+	if err != nil {
+		return 0, err
 	}
+	seq, err = rm.log.Append(ctx, body)
 	if err != nil {
 		rm.seqs = nil // the log may have it or not
 		return 0, err

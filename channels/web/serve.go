@@ -56,17 +56,18 @@ func (c *Channel) routes() *http.ServeMux {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			who, _ := r.Context().Value(personKey{}).(chat.Sender)
 			req := request{w: w, r: r, who: who, budget: c.bodies}
-			var err error
 			if id := r.PathValue("id"); id != "" {
 				rm, leave := c.openRoom(c.address(who.ID, id))
 				defer leave()
 				req.room = rm
+				var err error
 				req.conversation, err = c.conversations.get(r.Context(), rm.address)
+				if err != nil {
+					c.writeError(req, err)
+					return
+				}
 			}
-			if err == nil {
-				err = do(req)
-			}
-			if err != nil {
+			if err := do(req); err != nil {
 				c.writeError(req, err)
 			}
 		})

@@ -207,17 +207,17 @@ func (p *program) watch(ctx context.Context, c *config.Config, log *slog.Logger,
 			return nil, err
 		}
 		next, err := config.Parse(s, src)
-		if err == nil {
-			err = p.keep(next)
+		if err != nil {
+			return next, err
 		}
-		return next, err
+		return next, p.keep(next)
 	}
 	w.Run(ctx, c, func(next *config.Config) error {
-		err := apply(next)
-		if err == nil {
-			p.level.Set(next.Log.Least())
+		if err := apply(next); err != nil {
+			return err
 		}
-		return err
+		p.level.Set(next.Log.Least())
+		return nil
 	})
 }
 

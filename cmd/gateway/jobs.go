@@ -46,12 +46,13 @@ func (j jobHost) openScheduler() {
 func (j jobHost) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
 	role, err := j.app.hub.Access().Role(ctx, a.Channel, from.ID)
 	invited := a.Channel == "web" || a.Channel == "api" // both know people by their invitation
-	if err == nil && role != chat.Unknown && invited {
-		if may, err := j.app.web.May(ctx, from.ID); !may {
-			return chat.Unknown, err
-		}
+	if err != nil || role == chat.Unknown || !invited {
+		return role, err
 	}
-	return role, err
+	if may, err := j.app.web.May(ctx, from.ID); !may {
+		return chat.Unknown, err
+	}
+	return role, nil
 }
 
 // tellChat sends text to a, or to the owners if a is empty, once for each id.
