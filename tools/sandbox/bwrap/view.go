@@ -30,13 +30,13 @@ type mount struct {
 // one are followed, unless a program could have made them.
 func newView(folders []sandbox.Folder) (*view, error) {
 	v := &view{links: map[string]string{}}
-	changeable := changeableFolders(folders)
+	changeable := sandbox.ChangeableFolders(folders)
 	for _, f := range folders {
 		path := filepath.Clean(f.Path)
 		if path == "/" {
 			return nil, errors.New("the whole machine cannot be a folder of a sandbox")
 		}
-		target, err := resolve(path, changeable)
+		target, err := sandbox.ResolvePath(path, changeable)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -59,69 +59,11 @@ func newView(folders []sandbox.Folder) (*view, error) {
 	return v, nil
 }
 
-// changeableFolders returns the folders in which programs can make symbolic links.
-func changeableFolders(folders []sandbox.Folder) []string {
-	var all []string
-	for _, f := range folders {
-		if f.Access != sandbox.ReadWrite {
-			continue
-		}
-		target, err := filepath.EvalSymlinks(f.Path)
-		if err != nil {
-			continue // it is missing
-		}
-		all = append(all, target)
-	}
-	return all
-}
-
-// resolve returns path without symbolic links. One in a folder of changeable is an error: a program
-// could have it lead to what it must not see.
-func resolve(path string, changeable []string) (string, error) {
-	done, rest := "/", path
-	for links := 0; rest != ""; {
-		var next string
-		next, rest, _ = strings.Cut(strings.TrimLeft(rest, "/"), "/")
-		here := filepath.Join(done, next)
-		info, err := os.Lstat(here)
-		if err != nil {
-			return "", err
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			done = here
-			continue
-		}
-		if slices.ContainsFunc(changeable, func(folder string) bool { return within(done, folder) }) {
-			return "", fmt.Errorf("%s is a symbolic link that a program may have made", here)
-		}
-		target, err := os.Readlink(here)
-		if err != nil {
-			return "", err
-		}
-		if links++; links > maxLinks {
-			return "", fmt.Errorf("%s: too many symbolic links", path)
-		}
-		if filepath.IsAbs(target) {
-			done = "/"
-		}
-		rest = target + "/" + rest
-	}
-	return done, nil
-}
-
-// maxLinks is how many symbolic links a path may lead through.
-const maxLinks = 40
-
-// within reports whether path is below folder, or folder itself.
-func within(path, folder string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
-}
-
 // above returns the mount that path is on, if it is not one itself; nil if it is on none.
 func (v *view) above(path string) *mount {
 	var nearest *mount
 	for i, m := range v.mounts {
-		if m.path != path && within(path, m.path) && (nearest == nil || len(m.path) >= len(nearest.path)) {
+		if m.path != path && sandbox.Within(path, m.path) && (nearest == nil || len(m.path) >= len(nearest.path)) {
 			nearest = &v.mounts[i]
 		}
 	}

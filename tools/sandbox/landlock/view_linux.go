@@ -83,8 +83,13 @@ func newView(folders []sandbox.Folder, temp string) (view, error) {
 		access[real] = sandbox.ReadOnly
 	}
 	granted := map[string]bool{}
+	changeable := sandbox.ChangeableFolders(folders)
 	for _, f := range append(slices.Clone(folders), sandbox.Folder{Path: temp, Access: sandbox.ReadWrite}) {
-		real, err := filepath.EvalSymlinks(f.Path)
+		path := filepath.Clean(f.Path)
+		if path == "/" {
+			return nil, errors.New("the whole machine cannot be a folder of a sandbox")
+		}
+		real, err := sandbox.ResolvePath(path, changeable)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -154,8 +159,10 @@ func (r *rules) addAll() error {
 		}
 	}
 	for _, f := range r.view {
-		fd, err := unix.Open(f.Path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-		if errors.Is(err, unix.ENOENT) { // since newView looked
+		fd, err := unix.Openat2(unix.AT_FDCWD, f.Path, &unix.OpenHow{
+			Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+		})
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) { // changed since newView looked
 			continue
 		}
 		if err != nil {
@@ -258,6 +265,9 @@ func (v view) narrows(path string, access sandbox.Access) bool {
 // readNames returns the names in a folder that is open as a path only.
 func readNames(fd int) ([]string, error) {
 	opened, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) { // nor can the program
+		return nil, nil
+	}
 	if err != nil {
 		return nil, os.NewSyscallError("list a folder", err)
 	}
