@@ -38,7 +38,6 @@ func TestPythonPicture(t *testing.T) {
 		return echo(ctx, r)
 	})
 	w.model["vision"] = true
-	w.more["tools"] = map[string]any{"exec": map[string]any{"sandbox": "none"}}
 	w.start()
 	w.tg.Say(person, "draw")
 	texts := w.told(person, "the picture", func(texts []string) bool { return strings.Contains(strings.Join(texts, ""), "red.png") })

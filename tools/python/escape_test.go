@@ -13,6 +13,7 @@ import (
 
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/bwrap"
+	"parley/tools/sandbox/landlock"
 	"parley/tools/sandbox/none"
 )
 
@@ -21,7 +22,8 @@ func sandboxes(t testing.TB) map[string]*open {
 	t.Helper()
 	skipWithoutPython(t)
 	found := map[string]*open{}
-	for name, runner := range map[string]sandbox.Runner{"bwrap": bwrap.New(bwrap.Config{})} {
+	runners := map[string]sandbox.Runner{"bwrap": bwrap.New(bwrap.Config{}), "landlock": landlock.New()}
+	for name, runner := range runners {
 		o, err := runner.Run(t.Context(), sandbox.Spec{Args: []string{"true"}})
 		if err == nil && o.End == sandbox.Exited && o.Exit == 0 {
 			found[name] = &open{runner: runner, choice: sandbox.Choice{Driver: name}}
@@ -263,7 +265,7 @@ func TestBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := interpreter(t, Config{Sandbox: box})
 			shorter := p.levels[Lenient]
-			shorter.timeout = 2 * time.Second
+			shorter.timeout = time.Second
 			p.levels[Lenient] = shorter
 			u := owner(t, p)
 			for bomb, code := range map[string]string{

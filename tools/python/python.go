@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -58,6 +57,7 @@ type Config struct {
 // An Interpreter runs Python code. It is a [tools.Source], and is safe for concurrent use.
 type Interpreter struct {
 	cfg    Config
+	find   func() (string, error) // where the interpreter is
 	levels map[Level]rules
 	places chan struct{}
 	sweep  sync.Once
@@ -70,6 +70,7 @@ type Interpreter struct {
 func New(cfg Config) (*Interpreter, error) {
 	p := &Interpreter{
 		cfg:    cfg,
+		find:   Find,
 		levels: levelRules(),
 		places: make(chan struct{}, maxAtOnce),
 		extra:  map[Level][]string{},
@@ -108,15 +109,7 @@ func unknownLevel(level Level) error {
 }
 
 // Find returns the path of the interpreter, which is looked up where programs in a sandbox are.
-func Find() (string, error) {
-	for _, dir := range filepath.SplitList(sandbox.Path) {
-		path := filepath.Join(dir, "python3")
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("there is no python3 in %s", sandbox.Path)
-}
+func Find() (string, error) { return sandbox.Spec{Args: []string{"python3"}}.LookProgram() }
 
 const description = "Run Python 3 code in a sandbox without network, and without the files of the workspace. The " +
 	"result has what the code prints, and the value of its last line or of the variable result. Files that it " +
@@ -136,7 +129,7 @@ type aliasArgs struct {
 
 // Tools implements [tools.Source]. Without an interpreter on this machine there are none.
 func (p *Interpreter) Tools(context.Context, tools.Scope) ([]tools.Tool, error) {
-	if _, err := Find(); err != nil {
+	if _, err := p.find(); err != nil {
 		return nil, nil // parley doctor says so
 	}
 	main := tools.New("execute_python", description, p.execute)

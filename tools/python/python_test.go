@@ -191,6 +191,18 @@ func TestSchema(t *testing.T) {
 	}
 }
 
+// Without an interpreter the tool is not offered, and one that has gone since is an error.
+func TestNoInterpreter(t *testing.T) {
+	p := interpreter(t, Config{Sandbox: unconfined()})
+	p.find = func() (string, error) { return "", sandbox.ErrNoProgram }
+	if all, err := p.Tools(t.Context(), tools.Scope{}); len(all) > 0 || err != nil {
+		t.Error(all, err)
+	}
+	if r, err := p.execute(t.Context(), tools.Call{}, args{Code: "1"}); !errors.Is(err, sandbox.ErrNoProgram) {
+		t.Error(r, err)
+	}
+}
+
 // the shape of success, byte for byte.
 func TestAnswer(t *testing.T) {
 	u := owner(t, interpreter(t, Config{Sandbox: unconfined()}))

@@ -36,7 +36,7 @@ type finished struct {
 
 // run runs code in folder.
 func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code string) (done finished, err error) {
-	path, err := Find()
+	path, err := p.find()
 	if err != nil {
 		return done, err
 	}
