@@ -107,11 +107,11 @@ func began(id string) string {
 func (s *Shell) moveToBackground(ctx context.Context, c tools.Call, in execArgs, p *process) (tools.Result, error) {
 	cmd := s.newCommand(c, in)
 	cmd.Began = cmd.Began.Add(-waitTime)
+	stdout, stderr, seen := p.output.texts()
+	cmd.Seen = seen
 	if err := s.record(ctx, c, &cmd); err != nil {
 		return tools.Result{}, err
 	}
-	stdout, stderr, _ := p.output.texts()
-	cmd.Seen = int64(len(stdout) + len(stderr))
 	s.adopt(c, cmd, p)
 	text := stdout
 	if stderr != "" {
@@ -180,6 +180,7 @@ func (p *process) keepOutput(c tools.Call, name string) error {
 // wait notes how a command in the background ends, and tells its session. What ends because Parley
 // does is told after the next start.
 func (s *Shell) wait(id string, c tools.Call, p *process) {
+	defer close(p.noted)
 	<-p.done
 	p.output.close()
 	ctx := context.Background()

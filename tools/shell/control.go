@@ -92,7 +92,7 @@ func (s *Shell) stop() tools.Tool {
 			}
 			p.cancel(errStopped)
 			select {
-			case <-p.done:
+			case <-p.noted:
 				return tools.Result{Text: "It was ended."}, nil
 			case <-ctx.Done():
 				return tools.Result{}, context.Cause(ctx)

@@ -28,6 +28,7 @@ type process struct {
 	reachesOut bool           // what it writes may come from the network
 	session    chat.SessionID // for which it runs in the background; "" if it is waited for
 	done       chan struct{}  // closed when it has ended; then the rest is set
+	noted      chan struct{}  // closed when the end of one in the background was noted
 
 	outcome      sandbox.Outcome
 	err          error // why it did not run
@@ -43,7 +44,14 @@ var (
 // start runs a command. It does not end with ctx: whoever waits for it cancels it.
 func (s *Shell) start(ctx context.Context, r run) *process {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	p := &process{limit: r.limit, work: work, cancel: cancel, done: make(chan struct{}), reachesOut: r.reachesOut()}
+	p := &process{
+		limit:      r.limit,
+		work:       work,
+		cancel:     cancel,
+		reachesOut: r.reachesOut(),
+		done:       make(chan struct{}),
+		noted:      make(chan struct{}),
+	}
 	r.spec.Stdout, r.spec.Stderr = p.output.streams()
 	s.work.Go(func() {
 		defer cancel(nil)

@@ -67,11 +67,11 @@ func (r *recorder) close() {
 	}
 }
 
-// texts returns what was written so far.
-func (r *recorder) texts() (stdout, stderr string, dropped int64) {
+// texts returns what was written so far, and how many bytes of it wait for a file.
+func (r *recorder) texts() (stdout, stderr string, pending int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stdout.text(), r.stderr.text(), r.stdout.dropped + r.stderr.dropped
+	return r.stdout.text(), r.stderr.text(), int64(len(r.pending))
 }
 
 // A clipped holds the beginning and the end of what is added.
