@@ -199,3 +199,60 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+// R-S16, R-S17, D-074, D-075: in the sandbox that is chosen by itself, what developers do works, and
+// the agent's standing rules, Parley's data and its secrets are out of reach, also where the text of a
+// command does not show it.
+func TestExecInSandbox(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	w.start()
+	agents := w.file("AGENTS.md", "be kind\n")
+	w.file("people/eve/notes.txt", "secret-canary\n")
+	n := 0
+	runs := func(command string) (said string) {
+		t.Helper()
+		n++
+		mark := fmt.Sprintf("mark-%d-", n)
+		w.tg.Say(person, fmt.Sprintf("call exec {\"command\": %q}", command+"; echo "+mark+"$?"))
+		w.told(person, "the end of "+command, func(texts []string) bool {
+			for _, text := range texts {
+				if strings.Contains(text, mark) {
+					said = text
+				}
+			}
+			return said != ""
+		})
+		return said
+	}
+	if said := runs("git init -q x && cd x && touch a && git add a && git commit -q -m 'format disk docs' && git log --format=%an-%s; cd"); !strings.Contains(said, "Parley-format disk docs") {
+		t.Errorf("git: %q", said)
+	}
+	if said := runs("/usr/bin/python3 -m venv --without-pip .venv && .venv/bin/python -c 'print(6*7)'"); there("/usr/bin/python3") && !strings.Contains(said, "42") {
+		t.Errorf("venv: %q", said)
+	}
+	if said := runs("rm -rf x build/ && find . -name '*.tmp' -delete && ls"); strings.Contains(said, "x\n") {
+		t.Errorf("rm: %q", said)
+	}
+	for _, trick := range []string{
+		`f=AGENTS; echo evil | dd of=$(echo ../$f.md)`,
+		`echo evil > evil; ln -f evil $(echo ../AGENTS.md)`,
+		`ln -s $(echo ../AGENTS.md) link; echo evil >> link`,
+		`/usr/bin/python3 -c $'open(\'../AGENTS.md\', \'a\').write(\'evil\')'`,
+		`cd ..; mv -f $(echo AGENTS.md) work/`,
+	} {
+		runs(trick)
+		if text, err := os.ReadFile(agents); err != nil || string(text) != "be kind\n" {
+			t.Errorf("after %s: %q, %v", trick, text, err)
+		}
+	}
+	said := runs(fmt.Sprintf("cd; ls -a %s; cat %s/config.json; cat ../people/eve/notes.txt; ls ../.parley; env; cat /proc/*/environ | tr '\\0' ' '", w.dir, w.dir))
+	for _, secret := range []string{canaryKey, "secret-canary", "parley.db", "channels", "undo"} {
+		if strings.Contains(said, secret) {
+			t.Errorf("a command sees %q: %q", secret, said)
+		}
+	}
+	if said := runs("curl -sS -m 5 " + w.base() + "/health; echo"); strings.Contains(said, "ok\n") {
+		t.Errorf("a command reaches the gateway: %q", said)
+	}
+}

@@ -73,6 +73,7 @@ type executor struct {
 // A spot is where a command of a call runs.
 type spot struct {
 	folders []sandbox.Folder
+	whole   string // the whole workspace, of which that of the person may be a part
 	work    string
 	dir     string
 	state   state
@@ -90,6 +91,7 @@ func (e executor) spotOf(ctx context.Context, c tools.Call) (p spot, err error) 
 	if err != nil {
 		return p, err
 	}
+	p.whole = strings.TrimSuffix(filepath.Dir(p.work), "/"+c.Workspace.View().Home())
 	if p.state, err = e.shell.state(ctx, c.Session); err != nil {
 		return p, err
 	}
@@ -112,8 +114,7 @@ func (e executor) spotOf(ctx context.Context, c tools.Call) (p spot, err error) 
 	if err != nil {
 		return p, errOutside
 	}
-	whole := strings.TrimSuffix(filepath.Dir(p.work), "/"+c.Workspace.View().Home())
-	p.dir = filepath.Join(whole, path.String())
+	p.dir = filepath.Join(p.whole, path.String())
 	if !isFolder(p.dir) {
 		return p, fmt.Errorf("working_dir %s: there is no such folder", wanted)
 	}

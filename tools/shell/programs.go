@@ -313,7 +313,7 @@ func (r *reader) effects(name string, args []string) {
 	case "rm", "rmdir", "unlink", "shred", "srm":
 		r.deletes(files, name == "rm" && hasFlag(args, "rR", "--recursive"))
 	case "mv":
-		r.deletes(files, true)
+		r.writeAll(files)
 	case "cp", "install", "ln", "rsync", "scp":
 		r.copies(args, files)
 	case "tee", "truncate", "touch", "mkdir", "chattr", "mkfifo", "mknod":

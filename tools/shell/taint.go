@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"parley/tools"
+	"parley/tools/sandbox"
 	"parley/workspace"
 )
 
@@ -37,7 +39,7 @@ func (e executor) taintByFiles(c tools.Call, in execArgs, p spot, r *tools.Resul
 		if err != nil {
 			continue
 		}
-		e.taintBelow(c, path, &looked, r)
+		e.taintBelow(c, p, path, &looked, r)
 	}
 }
 
@@ -45,7 +47,7 @@ func (e executor) taintByFiles(c tools.Call, in execArgs, p spot, r *tools.Resul
 var errEnough = errors.New("there are more files than are looked at")
 
 // taintBelow marks r if path, or a file below it, holds untrusted content.
-func (e executor) taintBelow(c tools.Call, at workspace.Path, looked *int, r *tools.Result) {
+func (e executor) taintBelow(c tools.Call, where spot, at workspace.Path, looked *int, r *tools.Result) {
 	_ = c.Workspace.Walk(at, func(p workspace.Path, d fs.DirEntry, err error) error {
 		if *looked++; r.Tainted || *looked > maxLooked {
 			return errEnough
@@ -53,13 +55,32 @@ func (e executor) taintBelow(c tools.Call, at workspace.Path, looked *int, r *to
 		switch {
 		case err != nil:
 			return nil
-		case d.IsDir() && tools.Own(p), d.IsDir() && p != at && c.Whose().Hides(p.String()):
-			return fs.SkipDir
+		case where.hides(filepath.Join(where.whole, p.String())):
+			return skip(d)
 		case !d.IsDir():
 			r.TaintBy(c.Scope, p)
 		}
 		return nil
 	})
+}
+
+// skip leaves out what is in d, if it is a folder.
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// hides reports whether programs do not see a file: of the folders that it is in, the innermost counts.
+func (p spot) hides(at string) bool {
+	innermost := sandbox.Folder{}
+	for _, f := range p.folders {
+		if within(f.Path, at) && len(f.Path) > len(innermost.Path) {
+			innermost = f
+		}
+	}
+	return innermost.Access == sandbox.Hidden
 }
 
 // wordsOf returns the literal words of a command, at any depth.
