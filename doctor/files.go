@@ -28,7 +28,7 @@ func ConfigFile(file string, found bool, warnings []string) Finding {
 		return Finding{Warn, file + " can be read by others on this machine", "chmod 600 " + file}
 	}
 	if len(warnings) > 0 {
-		advice := "change owners and allow in " + file + " unless you mean it"
+		advice := "change what they name in " + file + " unless you mean it"
 		return Finding{Warn, strings.Join(warnings, "\n"), advice}
 	}
 	return Finding{OK, file, ""}

@@ -118,6 +118,11 @@ func englishGateway() Gateway {
 			Works:           "works",
 			WaitsForGateway: "waits for a gateway",
 			NotReceiving:    "does not receive; the log says why",
+			Sandbox:         "Programs run in a sandbox: %s.",
+			NoSandbox: "Programs run WITHOUT a sandbox, because tools.exec.sandbox is none: they may do all that " +
+				"I may.",
+			SandboxMissing:  "Programs do not run here, because no sandbox works; `parley doctor` says why.",
+			SandboxNotKnown: "I am still finding out which sandbox works here.",
 			DeadLetters:     "Replies that could not be sent: %d, the last of them to %s: %s",
 			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",
 		},

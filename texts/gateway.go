@@ -105,6 +105,11 @@ type Report struct {
 
 	Works, WaitsForGateway, NotReceiving string // states
 
+	Sandbox         Format // the driver that confines programs
+	NoSandbox       string // as config says
+	SandboxMissing  string // none works
+	SandboxNotKnown string // which one is used is being found out
+
 	DeadLetters Format // how many replies could not be sent, the conversation of the last, why
 	Damaged     Format // how many entries of the store, the first of them
 }

@@ -60,6 +60,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	})
 	add("gateway", running.Check)
 	add("store", func(ctx context.Context) doctor.Finding { return checkStore(ctx, c, running) })
+	add("sandbox", func(ctx context.Context) doctor.Finding { return checkSandbox(ctx, c) })
 	add("python", func(context.Context) doctor.Finding { return doctor.Python(python.Find()) })
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
 		add("model "+name, func(ctx context.Context) doctor.Finding { return checkModel(ctx, name, c.Models[name]) })

@@ -158,7 +158,11 @@ func (g *gateway) keepGoodConfig(c *config.Config) {
 func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	g.now.Store(g.Config)
 	g.texts = texts.English()
-	g.sandbox = sandboxes.New(g.Log)
+	g.sandbox = sandboxes.New(sandboxes.Config{
+		Log:   g.Log,
+		Image: func() string { return g.now.Load().Tools.Exec.Image },
+		Owner: g.Config.DataDir,
+	})
 	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {
 		return err

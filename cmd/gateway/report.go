@@ -31,7 +31,7 @@ func (o ownerAPI) report(ctx context.Context) (lines []string) {
 		o.app.Log.Error("status", "err", err)
 		return []string{say.Failed}
 	}
-	lines = o.notices()
+	lines = append(o.notices(), sandboxLine(ctx, o.app.sandbox, say))
 	for _, s := range all {
 		state := say.Works
 		switch {

@@ -22,6 +22,10 @@ import (
 	"parley/tools/sandbox"
 )
 
+// Advice is what an operator can do if programs do not run in containers.
+const Advice = "start Docker (25 or later, with its seccomp profile), let Parley's user use it, and pull the " +
+	"image of tools.exec.image (docker pull NAME); a daemon on another machine has no files of this one"
+
 const (
 	label         = "parley.sandbox" // of all containers; its value is Runner.Owner
 	commandTime   = 20 * time.Second // of one command of Docker's that does not wait for the program

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm/llmtest"
+	"parley/texts"
+	"parley/tools/sandbox"
+)
+
+// fakeRunner runs nothing.
+type fakeRunner struct{}
+
+func (fakeRunner) Run(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+	return sandbox.Outcome{}, errors.New("nothing runs here")
+}
+
+// TestSandboxIsTold: the operator reads in the log and owners in /status which sandbox is used, and are warned if there
+// is none (R-S16).
+func TestSandboxIsTold(t *testing.T) {
+	for _, c := range []struct {
+		use, driver string // driver holds
+		level       string
+		log, status string
+	}{
+		{"auto", "strong", "INFO", "programs of models run in a sandbox\" driver=strong", "Programs run in a sandbox: strong."},
+		{"auto", "weak", "INFO", "driver=weak", "Programs run in a sandbox: weak."},
+		{"auto", "", "WARN", "programs of models do not run, because no sandbox works", "Programs do not run here"},
+		{"strong", "weak", "WARN", "programs of models do not run", "Programs do not run here"},
+		{"none", "strong", "WARN", "programs of models run without a sandbox", "Programs run WITHOUT a sandbox"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			probes := 0
+			probe := func(_ context.Context, r sandbox.Runner) ([]sandbox.Attempt, error) {
+				probes++
+				return []sandbox.Attempt{{Name: "escape", Held: *r.(*namedRunner).name == c.driver}}, nil
+			}
+			runner := func(name string) sandbox.Candidate {
+				return sandbox.Candidate{Name: name, Runner: &namedRunner{name: &name}}
+			}
+			auto := sandbox.NewAuto(probe, runner("strong"), runner("weak"), sandbox.Candidate{Name: "none", Runner: fakeRunner{}, Bare: true})
+			auto.Use(c.use)
+			var log bytes.Buffer
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				logSandbox(t.Context(), auto, slog.New(slog.NewTextHandler(&log, nil)))
+			}()
+			time.Sleep(sandboxDelay - time.Second)
+			if probes > 0 {
+				t.Error("a sandbox is tried out while Parley starts")
+			}
+			<-done
+			if got := log.String(); !strings.Contains(got, c.log) || !strings.Contains(got, "level="+c.level) || strings.Count(got, "\n") != 1 {
+				t.Errorf("%s, %s holds: logged %s", c.use, c.driver, got)
+			}
+			if got := sandboxLine(t.Context(), auto, texts.English().Gateway.Report); !strings.HasPrefix(got, c.status) {
+				t.Errorf("%s, %s holds: %s", c.use, c.driver, got)
+			}
+		})
+	}
+}
+
+type namedRunner struct {
+	fakeRunner
+	name *string
+}
+
+// TestDoctorTriesSandboxes: the doctor tries sandboxes out on this machine, and warns of having none.
+func TestDoctorTriesSandboxes(t *testing.T) {
+	_, out := doctored(t, `{"http": {"listen": ""}, "tools": {"exec": {"sandbox": "none"}}}`)
+	want(t, out, "warn  config", `tools.exec.sandbox is "none": programs that models run may do all that Parley may`)
+	want(t, out, "warn  sandbox", "none, as config says")
+	want(t, out, strings.Repeat(" ", 24)+"landlock")
+	want(t, out, strings.Repeat(" ", 24)+"-> set tools", `set tools.exec.sandbox to "auto"`)
+	t.Setenv("PATH", t.TempDir())
+	code, out := doctored(t, `{"http": {"listen": ""}, "tools": {"exec": {"sandbox": "docker"}}}`)
+	want(t, out, "warn  sandbox", "none holds on this machine, so models can run no programs")
+	want(t, out, strings.Repeat(" ", 24)+"docker", "find Docker")
+	want(t, out, strings.Repeat(" ", 24)+"-> docker", "docker pull NAME")
+	if code != 0 { // Parley works without
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestStatusTellsTheSandbox: an owner sees in /status which sandbox programs run in, or that they run without one.
+func TestStatusTellsTheSandbox(t *testing.T) {
+	t.Parallel()
+	answer := func(context.Context, llmtest.Request) llmtest.Reply { return llmtest.Reply{} }
+	for sandbox, want := range map[string]string{"none": "Programs run WITHOUT a sandbox", "auto": "Programs run in a sandbox: "} {
+		w := newTestGateway(t, answer)
+		w.more = map[string]any{"tools": map[string]any{"exec": map[string]any{"sandbox": sandbox}}}
+		w.start()
+		if out := w.status(); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", sandbox, out)
+		}
+		banner := w.log.String()
+		if strings.Contains(banner, "may do all that Parley may") != (sandbox == "none") {
+			t.Errorf("%s: at the start: %s", sandbox, banner)
+		}
+	}
+}
