@@ -72,7 +72,24 @@ func attempts() []attempt {
 		{reachUDP, func(p plan) error { return dial("udp", p.UDP) }},
 		{reachUnix, func(p plan) error { return dial("unix", p.Unix) }},
 		{reachAbstract, func(p plan) error { return dial("unix", p.Abstract) }},
+		{"open a socket that leads past the network", func(plan) error { return openOddSocket() }},
 	}
+}
+
+// openOddSocket opens a socket of a kind that has nothing to do with networks, and that namespaces
+// of the network do not confine: one to the host of a virtual machine, to the kernel's ciphers, to
+// devices nearby.
+func openOddSocket() (err error) {
+	families := []int{unix.AF_VSOCK, unix.AF_ALG, unix.AF_BLUETOOTH, unix.AF_NFC, unix.AF_QIPCRTR, unix.AF_TIPC, unix.AF_RDS}
+	for _, family := range families {
+		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET, unix.SOCK_RAW} {
+			var fd int
+			if fd, err = unix.Socket(family, kind, 0); err == nil {
+				return unix.Close(fd)
+			}
+		}
+	}
+	return err
 }
 
 // runAttempts is run inside a sandbox, with a plan. It tells what came of each attempt.

@@ -166,9 +166,16 @@ func Confined(network bool) []early.Instruction {
 }
 
 // Isolated returns the filter of a program that has namespaces of its own, as the kernel takes it.
+// That of the network confines the sockets of the internet and of its own machine, and no others:
+// those of AF_VSOCK lead to the host of a virtual machine.
 func Isolated() []byte {
 	var p program
 	p.begin()
+	p.forCall(unix.SYS_SOCKET, func() {
+		p.load(0)
+		p.returnIf(early.JumpEqual, unix.AF_UNIX, early.Allow)
+		p.socketFamilies()
+	})
 	return early.EncodeFilter(p.end())
 }
 
@@ -204,8 +211,8 @@ func (p *program) end() []early.Instruction {
 }
 
 // socketFamilies allows the sockets of the internet, and those that tell of the machine's own
-// addresses. Unix sockets lead to other programs' services, such as Docker's, and have paths that
-// Landlock does not know about.
+// addresses. Where files are shared with other programs, Unix sockets lead to their services, such
+// as Docker's, and have paths that Landlock does not know about.
 func (p *program) socketFamilies() {
 	p.load(0)
 	p.returnIf(early.JumpEqual, unix.AF_INET, early.Allow)
