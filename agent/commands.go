@@ -53,6 +53,7 @@ func builtins(say texts.Help) []builtin {
 		{name: "verbose", help: say.Verbose, now: setVerbose},
 		{name: "model", help: say.Model, now: chooseModel},
 		{name: "tools", help: say.Tools, later: listTools},
+		{name: "tool", help: say.Tool, now: explainTool},
 		{name: "context", help: say.Context, later: showContext},
 		{name: "usage", help: say.Usage, now: showUsage},
 		{name: "raise", help: say.Raise, now: raiseLimit},
@@ -105,7 +106,7 @@ var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9
 func (p *Pool) command(m chat.Message) string {
 	word, _ := chat.Word(m.Text)
 	name, slash := strings.CutPrefix(strings.ToLower(word), "/")
-	if !slash || m.Origin != chat.FromPerson || m.In != "" {
+	if !slash || m.Origin != chat.FromPerson || m.In != "" || m.Options != nil {
 		return ""
 	}
 	if p.builtin(name) != nil || p.configured(name) != nil {

@@ -126,6 +126,10 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) ([]tools.Record, er
 // or was a command that is answered at once.
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	name := p.command(m)
+	if options := toolOptions(name, m); options != nil {
+		m.Options = options
+		return p.push(ctx, m)
+	}
 	if text, done := p.runNow(ctx, name, m); done {
 		return p.answer(ctx, m, text)
 	}

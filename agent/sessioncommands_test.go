@@ -258,3 +258,36 @@ func TestUndoOfOthers(t *testing.T) {
 		h.want("put back")
 	})
 }
+
+// TestToolCommand: owners run a tool by hand, through the same pipeline as a model's call (B-018).
+func TestToolCommand(t *testing.T) {
+	add := giving("add", tools.Hints{JSON: true}, tools.Result{})
+	var got []string
+	add.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
+		got = append(got, fmt.Sprint(c.Input))
+		return tools.Result{Data: map[string]any{"message": "the sum is 3", "return_code": 0}}, nil
+	}
+	h := &house{tools: []tools.Tool{add}}
+	h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+		t.Error("a model was asked")
+		return llm.Message{}, nil
+	}
+	play(t, h, func(h *house) {
+		h.say("1", `/tool add {"a": 1, "b": 2}`)
+		h.want("the sum is 3")
+		h.say("2", `/tool add {"a": 1,`)
+		h.want("I could not do that with add: Invalid JSON arguments for tool 'add': the JSON ends too early. " +
+			"The tool was not run. Send the call again, with one complete JSON object as its arguments.")
+		h.say("3", "/tool subtract {}")
+		h.want("I could not do that with subtract: Tool 'subtract' not found. Available: add")
+		h.say("4", "/tool")
+		h.want(`Name a tool and its arguments: /tool calculator {"expression": "2+3"}. /tools lists all.`)
+		m := message("5", `/tool add {"a": 1}`)
+		m.From.Role = chat.User
+		h.deliver(m)
+		h.want("Only owners can see that.")
+		if len(got) != 1 || got[0] != "map[a:1 b:2]" {
+			t.Errorf("the tool ran with %v", got)
+		}
+	})
+}

@@ -37,6 +37,28 @@ func toolCalls(m chat.Message) []llm.ToolCall {
 	return []llm.ToolCall{{ID: "errand", Name: m.Options.Tool, Args: m.Options.Args}}
 }
 
+// toolOptions returns how m is answered if it is an owner's command to run a tool, such as
+// "/tool calculator {"expression":"1+1"}" (B-018), and otherwise nil.
+func toolOptions(command string, m chat.Message) *chat.RunOptions {
+	if command != "tool" || m.From.Role != chat.Owner {
+		return nil
+	}
+	_, rest := chat.Word(m.Text)
+	name, args := chat.Word(rest)
+	if name == "" {
+		return nil
+	}
+	return &chat.RunOptions{Tool: name, Args: args}
+}
+
+// explainTool answers a command to run a tool that names none, or that is not an owner's.
+func explainTool(_ context.Context, p *Pool, m chat.Message) string {
+	if m.From.Role != chat.Owner {
+		return p.texts.Commands.ForOwners
+	}
+	return p.texts.Commands.ToolUsage
+}
+
 // answerByTool answers the turn by one call. What the tool told the person itself
 // is not told again (D-091).
 func (t *turn) answerByTool(ctx context.Context, calls []llm.ToolCall) error {
@@ -53,7 +75,11 @@ func (t *turn) answerByTool(ctx context.Context, calls []llm.ToolCall) error {
 	}
 	text := t.session.History.LatestResult()
 	if o.Steps()[len(o.Steps())-1].State == chat.Failed {
-		failed := t.pool.texts.Turn.ToolFailed.With(calls[0].Name, conversation.Reason(text))
+		reason := conversation.Reason(text)
+		if o.First().Origin == chat.FromPerson { // who calls a tool by hand wants to know
+			reason = conversation.Failure(text)
+		}
+		failed := t.pool.texts.Turn.ToolFailed.With(calls[0].Name, reason)
 		return t.end(t.worker.hard, conversation.Failed, failed)
 	}
 	if len(o.Told()) > 0 {

@@ -25,10 +25,10 @@ type delivery struct {
 	begun   bool                // a turn of this process has broken off over it
 }
 
-// apart reports whether d has a turn of its own: what no person wrote, and what
-// was suspended, is answered with nothing else.
+// apart reports whether d has a turn of its own: what no person wrote, what a tool
+// answers, and what was suspended, is answered with nothing else.
 func (d delivery) apart() bool {
-	return d.command != "" || d.Origin != chat.FromPerson || d.resumed != nil
+	return d.command != "" || d.Origin != chat.FromPerson || d.Options != nil || d.resumed != nil
 }
 
 // isLastTry reports whether d was suspended because the process died over it, and

@@ -177,6 +177,36 @@ type Tools struct {
 	Weather  Weather  `json:"weather"`
 	Exec     Exec     `json:"exec"`
 	Python   Python   `json:"python"`
+	Custom   Custom   `json:"custom"`
+	// Override changes built-in tools, by name.
+	Override map[string]*Override `json:"override"`
+}
+
+// Custom says what the tools may do that owners write.
+type Custom struct {
+	Enable bool `json:"enable" default:"true"`
+	// MaxTimeout is how long one may run, whatever its definition says.
+	MaxTimeout time.Duration `json:"maxTimeout" default:"10m" from:"1s" to:"10m"`
+	// Network has the hosts that tools may reach which ask for the network; "*" is all.
+	Network []string `json:"network"`
+}
+
+// Check implements [Checker].
+func (c *Custom) Check(report func(key, problem string)) {
+	for i, host := range c.Network {
+		if host == "*" {
+			continue
+		}
+		if err := proxy.Check(host); err != nil {
+			report(fmt.Sprintf("network[%d]", i), err.Error()+`; "*" is all hosts`)
+		}
+	}
+}
+
+// An Override is what a built-in tool is for models.
+type Override struct {
+	Description string `json:"description"` // what they read; "": its own
+	Tool        string `json:"tool"`        // the id of the custom tool that takes its place; "": none
 }
 
 // Exec says how programs are run that models and tools choose, and what the commands of exec may use.

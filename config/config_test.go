@@ -61,7 +61,7 @@ func TestDefaults(t *testing.T) {
 		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
 		Channels: map[string]*Channel{"console": {Type: "console", Driver: &console.Config{}}, "web": {Type: "web", Driver: &web.Config{}}},
 		Tools: Tools{Timeout: time.Minute, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}},
-			Exec: Exec{Sandbox: "auto", Image: "python:3-slim", Enable: true, Timeout: time.Minute, Memory: 1 << 30, Processes: 256}, Python: Python{Default: "standard"}},
+			Exec: Exec{Sandbox: "auto", Image: "python:3-slim", Enable: true, Timeout: time.Minute, Memory: 1 << 30, Processes: 256}, Python: Python{Default: "standard"}, Custom: Custom{Enable: true, MaxTimeout: 10 * time.Minute}},
 		Limits: map[string]*Limit{
 			"person": {Tokens: 20_000_000, Children: 100, Jobs: 50, Bytes: 200_000_000, Stored: 1_000_000_000}, "session": {}, "job": {Tokens: 5_000_000},
 			"everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},

@@ -22,7 +22,7 @@ type Help struct {
 	Owners string // after it, for owners: commands of the channels, one a line
 
 	New, Stop, Retry, Undo, Search, Status, Approvals, Agents, Verbose string
-	Model, Tools, Context, Usage, Raise, ToolStats, Help               string
+	Model, Tools, Tool, Context, Usage, Raise, ToolStats, Help         string
 }
 
 // Turn is said in the place of an answer, or with one.
@@ -113,6 +113,7 @@ type Commands struct {
 	OtherName  Format // the tool that a name stands for
 	NotCounted string // nobody counts what tools do
 	ForOwners  string // who asks is none
+	ToolUsage  string // /tool without a name
 
 	ContextModel    Format // its name, its window, tokens of an answer
 	ContextNext     Format // tokens of a request, of instructions, of tools, of conversation

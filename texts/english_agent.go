@@ -25,6 +25,7 @@ func englishAgent() Agent {
 			Verbose:   "show the steps on the way, or not: on, off",
 			Model:     "show or choose the model",
 			Tools:     "what I can use; all: under every name",
+			Tool:      "run a tool without a model: NAME {arguments} (owners)",
 			Context:   "what I keep in mind",
 			Usage:     "tokens used in this conversation, and today's limits",
 			Raise:     "raise a limit for today (owners)",
@@ -136,6 +137,7 @@ func englishAgent() Agent {
 			OtherName:  "another name of `%s`",
 			NotCounted: "There are no tool statistics here.",
 			ForOwners:  "Only owners can see that.",
+			ToolUsage:  "Name a tool and its arguments: /tool calculator {\"expression\": \"2+3\"}. /tools lists all.",
 
 			ContextModel:    "Model: %s, which takes %d tokens, %d of them for its answer.",
 			ContextNext:     "The next request takes about %d: %d of instructions, %d of tools, %d of conversation.",

@@ -29,8 +29,14 @@ const maxReason = 120
 
 // Reason returns the first line of the text of a failure, for people.
 func Reason(text string) string {
-	line, _, _ := strings.Cut(strings.TrimPrefix(errorIn(text), "Error: "), "\n")
-	return chat.Clip(chat.HideLogins(line), maxReason, "")
+	line, _, _ := strings.Cut(Failure(text), "\n")
+	return chat.Clip(line, maxReason, "")
+}
+
+// Failure returns the text of a failed call without what is for models only.
+func Failure(text string) string {
+	text, _, _ = strings.Cut(strings.TrimPrefix(errorIn(text), "Error: "), "\n\n[Analyze the error above")
+	return chat.HideLogins(text)
 }
 
 // errorIn returns the error in an envelope of JSON, or text if it is no envelope.
@@ -76,6 +82,9 @@ func PlainResult(text string) string {
 	fields, ok := envelope.Data.(map[string]any)
 	if !ok {
 		return plainValue(envelope.Data)
+	}
+	if message, ok := fields["message"].(string); ok && fields["return_code"] != nil { // of a program (B-059)
+		return message
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ import (
 	"parley/store/bolt"
 	"parley/texts"
 	"parley/tools"
+	"parley/tools/custom"
 	"parley/tools/files"
 	"parley/tools/oversight"
 	"parley/tools/policy"
@@ -88,15 +90,17 @@ type gateway struct {
 	jobs        *jobs.Manager
 
 	// Tools.
-	kit       atomic.Pointer[kitMaker]  // as the pool has it
-	offered   atomic.Pointer[tools.Kit] // those that an owner may use
-	fileTools []tools.Tool              // they remember what each session has read
-	strays    tools.Strays
-	stats     *tools.Stats
-	policy    *policy.Book
-	cache     *tools.Cache
-	sandbox   *sandbox.Auto // runs the programs that tools start
-	shell     *shell.Shell  // runs the agent's commands
+	kit         atomic.Pointer[kitMaker]  // as the pool has it
+	offered     atomic.Pointer[tools.Kit] // those that an owner may use
+	customTools *custom.Library
+	tryTool     atomic.Pointer[func(context.Context, tools.Scope, custom.Trial) (custom.Report, error)]
+	fileTools   []tools.Tool // they remember what each session has read
+	strays      tools.Strays
+	stats       *tools.Stats
+	policy      *policy.Book
+	cache       *tools.Cache
+	sandbox     *sandbox.Auto // runs the programs that tools start
+	shell       *shell.Shell  // runs the agent's commands
 
 	// HTTP.
 	observer  *observe.Observer
@@ -218,6 +222,9 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 		Deliver: func(ctx context.Context, m chat.Message) error { return g.pool.Deliver(ctx, m) },
 		Log:     g.Log,
 	})
+	if g.customTools, err = custom.Open(filepath.Join(g.Config.DataDir, custom.Folder), g.Log); err != nil {
+		return err
+	}
 	return g.openWorkspace(ctx)
 }
 

@@ -43,13 +43,18 @@ func (o ownerAPI) view() web.Gateway {
 
 // toolAdmin returns what the pages of policy, custom tools and approvals show and do.
 func (o ownerAPI) toolAdmin() toolpages.Admin {
-	return toolpages.Admin{
+	all := toolpages.Admin{
 		Policy:    o.app.policy,
+		Test:      toolboxOf(o.app).tryCustom,
 		Approvals: o.app.pool.Sessions().Approvals,
 		Revoke:    o.app.pool.Sessions().Revoke,
 		Audit:     o.app.auditLog.Add,
 		Zone:      o.app.Config.Zone(),
 	}
+	if o.app.Config.Tools.Custom.Enable {
+		all.Custom = o.app.customTools
+	}
+	return all
 }
 
 // warnings are what an owner should look after, of the gateway and its config.

@@ -146,6 +146,9 @@ func (g *gateway) close() error {
 	if g.files != nil {
 		errs = append(errs, g.files.Close())
 	}
+	if g.customTools != nil {
+		errs = append(errs, g.customTools.Close())
+	}
 	if g.workspaceLock != nil {
 		errs = append(errs, g.workspaceLock.Close())
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,9 +14,11 @@ import (
 	"parley/scheduler"
 	"parley/tools"
 	"parley/tools/agents"
+	"parley/tools/custom"
 	"parley/tools/files"
 	"parley/tools/oversight"
 	"parley/tools/policy"
+	"parley/web/toolpages"
 	"parley/workspace"
 )
 
@@ -34,6 +37,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		rules[category] = tools.Rule(rule)
 	}
 	t.app.sandbox.Use(c.Tools.Exec.Sandbox)
+	own := t.customTools(c)
 	sources, err := toolSources(c, toolHost{
 		files:    t.app.fileTools,
 		say:      t.send(c),
@@ -45,6 +49,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		stored:   t.app.maxStored,
 		sandbox:  t.app.sandbox,
 		shell:    t.app.shell,
+		custom:   own,
 		agents: agents.Config{
 			Runner:   t.app.pool.Subagents(),
 			Texts:    &t.app.texts.Tools.Subtask,
@@ -76,10 +81,45 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		Cache:    t.app.cache,
 	}
 	audited := oversight.Audit(t.app.auditLog.Add)
+	stages := func(s tools.Scope) []tools.Middleware {
+		first := []tools.Middleware{t.app.observer.Tool(), audited, oversight.CountWritten(s, t.app.takeBytes)}
+		return append(first, tools.Standard(pipeline)...)
+	}
+	try := func(ctx context.Context, s tools.Scope, trial custom.Trial) (custom.Report, error) {
+		if own == nil {
+			return custom.Report{}, &custom.Refusal{Text: "custom tools are switched off in the config"}
+		}
+		return own.Test(ctx, s, trial, stages(s)...)
+	}
+	t.app.tryTool.Store(&try)
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
-		stages := []tools.Middleware{t.app.observer.Tool(), audited, oversight.CountWritten(s, t.app.takeBytes)}
-		return t.app.policy.Kit(ctx, s, sources, append(stages, tools.Standard(pipeline)...)...)
+		return t.app.policy.Kit(ctx, s, sources, stages(s)...)
 	}, nil
+}
+
+// tryCustom runs a custom tool for an owner who wants to see whether it works.
+func (t toolbox) tryCustom(ctx context.Context, who chat.Sender, trial toolpages.Trial) (any, error) {
+	at := chat.Address{Channel: "web", Chat: "custom-tools"}
+	scope := tools.Scope{Session: at.Session(), At: at, From: who, Workspace: t.app.files, Turn: "test-" + rand.Text()}
+	return (*t.app.tryTool.Load())(ctx, scope, custom.Trial(trial))
+}
+
+// customTools offers the tools that owners wrote, as c says. It is nil if they are off.
+func (t toolbox) customTools(c *config.Config) *custom.Source {
+	if !c.Tools.Custom.Enable {
+		return nil
+	}
+	overrides := map[string]custom.Override{}
+	for name, o := range c.Tools.Override {
+		overrides[name] = custom.Override(*o)
+	}
+	return &custom.Source{
+		Library:    t.app.customTools,
+		Runner:     t.app.sandbox,
+		Hosts:      c.Tools.Custom.Network,
+		MaxTimeout: c.Tools.Custom.MaxTimeout,
+		Overrides:  overrides,
+	}
 }
 
 // profiles are the agents that a task can be given to.

@@ -13,6 +13,7 @@ import (
 	"parley/tools"
 	"parley/tools/agents"
 	"parley/tools/cron"
+	"parley/tools/custom"
 	"parley/tools/data"
 	"parley/tools/files"
 	"parley/tools/message"
@@ -33,8 +34,9 @@ type toolHost struct {
 	cron     cron.Manager
 	agents   agents.Config
 	log      *slog.Logger
-	stored   func() int64  // bytes of files that a person may have in the workspace
-	sandbox  *sandbox.Auto // what every tool that starts a program starts it with
+	stored   func() int64   // bytes of files that a person may have in the workspace
+	sandbox  *sandbox.Auto  // what every tool that starts a program starts it with
+	custom   *custom.Source // the tools of the owners; nil: there are none
 	shell    *shell.Shell
 }
 
@@ -84,7 +86,11 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 			builtIn[i].Timeout = c.Tools.Timeout
 		}
 	}
-	return []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), interpreter, agents.New(h.agents)}, nil
+	sources := []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), interpreter, agents.New(h.agents)}
+	if h.custom == nil {
+		return sources, nil
+	}
+	return h.custom.Above(sources...)
 }
 
 // commandSettings returns what the commands of exec may use.
@@ -112,6 +118,7 @@ func toolCategories() (list []string) {
 	c.Tools.Exec.Enable = true
 	sources, _ := toolSources(c, toolHost{files: files.New(files.Rules{})}) // the provider is known
 	list = append(list, python.Category)                                    // also where there is no Python
+	list = append(list, custom.Category)
 	owner := tools.Scope{From: chat.Sender{Role: chat.Owner}}
 	for _, source := range sources {
 		all, _ := source.Tools(context.Background(), owner) // none of these fails

@@ -28,6 +28,9 @@ const (
 
 var fileNames = []string{fileDefinition, fileCode, fileReturn, fileMeta}
 
+// Folder is the name of the folder of custom tools in Parley's data folder.
+const Folder = "custom_tools"
+
 // maxFile is how many bytes each file may have.
 const maxFile = 256 << 10
 
@@ -55,7 +58,8 @@ type Library struct {
 	loaded map[string]loaded // by folder
 }
 
-// Open opens the folder dir of a Library, and creates it if it does not exist (B-001).
+// Open opens the folder dir of a Library, and creates it if it does not exist (B-001). A change that
+// a crash has interrupted is completed.
 func Open(dir string, log *slog.Logger) (*Library, error) {
 	files, err := workspace.Open(dir)
 	if err != nil {
@@ -64,7 +68,11 @@ func Open(dir string, log *slog.Logger) (*Library, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Library{files: files, log: log, loaded: map[string]loaded{}}, nil
+	l := &Library{files: files, log: log, loaded: map[string]loaded{}}
+	if err := l.recoverAll(); err != nil { // the other tools can be used
+		log.Error("interrupted change of a custom tool not completed", "err", err)
+	}
+	return l, nil
 }
 
 // Close closes the folder.

@@ -48,12 +48,14 @@ type Execution struct {
 	File string `json:"file"`
 }
 
-// Defaults of a Definition.
+// Category is that of custom tools that name no other one (B-015, B-019).
+const Category = "custom"
+
+// Limits of a Definition.
 const (
-	defaultCategory = "custom"
-	defaultTimeout  = 30 * time.Second
-	maxTimeout      = tools.MaxTimeout // B-025
-	maxID           = 64               // characters, which is what model providers allow
+	defaultTimeout = 30 * time.Second
+	maxTimeout     = tools.MaxTimeout // B-025
+	maxID          = 64               // characters, which is what model providers allow
 )
 
 // idForm is what ids look like (B-008).
@@ -174,7 +176,7 @@ func (d *Definition) readFields(object map[string]json.RawMessage) error {
 	}
 	d.ID = cmp.Or(d.ID, d.Folder)                                  // B-007
 	d.Description = cmp.Or(d.Description, "Custom tool "+d.ID)     // B-020
-	d.Category = cmp.Or(d.Category, defaultCategory)               // B-019
+	d.Category = cmp.Or(d.Category, Category)                      // B-019
 	if err := d.readParameters(object["parameters"]); err != nil { // after Required
 		return err
 	}

@@ -506,14 +506,8 @@ func TestRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if err := again.Recover(); err != nil {
-		t.Fatal(err)
-	}
 	if d, err := again.Get("calc"); err != nil || d.Revision != revision(changed) {
 		t.Errorf("%v: after recovery %+v", err, d)
-	}
-	if err := again.Recover(); err != nil {
-		t.Errorf("a second recovery: %v", err)
 	}
 	if entries, _ := os.ReadDir(filepath.Join(dir, pendingDir)); len(entries) != 0 {
 		t.Error("the change is still pending")

@@ -128,7 +128,7 @@ func (o *Outcome) finish(d Definition) {
 	}
 	o.Message = o.defaultMessage()
 	form, isText := layer.Template.(string)
-	if !isText || form == "" || o.Error != "" {
+	if !isText || form == "" || o.Error != "" || o.Status == statusTimeout {
 		return
 	}
 	if message, ok := fill(form, map[string]string{

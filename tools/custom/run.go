@@ -83,7 +83,7 @@ func explainRender(err error) string {
 
 // run runs d with arguments, and returns the program that was made of its template.
 func (s *Source) run(ctx context.Context, d Definition, arguments map[string]any) (o Outcome, rendered string) {
-	o = Outcome{Status: statusError, Timeout: d.Timeout, CustomTool: true, ToolID: d.ID, ReturnCode: -1}
+	o = s.begin(d)
 	defer func() { o.finish(d) }()
 	if strings.TrimSpace(d.Code) == "" {
 		o.Error = "the custom tool has no code in execution.py" // B-045
@@ -110,7 +110,7 @@ func (s *Source) execute(ctx context.Context, d Definition, program template.Pro
 		Stdout:  &stdout,
 		Stderr:  &stderr,
 		Network: s.network(d),
-		Limits:  sandbox.Limits{Wall: d.limit()},
+		Limits:  sandbox.Limits{Wall: s.limit(d)},
 	})
 	o.ElapsedMS = done.Took.Milliseconds()
 	if err != nil {
@@ -160,7 +160,18 @@ func (s *Source) network(d Definition) (n sandbox.Network) {
 	return n
 }
 
-// limit returns how long the tool may run.
-func (d *Definition) limit() time.Duration {
-	return time.Duration(d.Timeout * float64(time.Second))
+// limit returns how long d may run (B-025).
+func (s *Source) limit(d Definition) time.Duration {
+	limit := time.Duration(d.Timeout * float64(time.Second))
+	if s.MaxTimeout > 0 {
+		limit = min(limit, s.MaxTimeout)
+	}
+	return limit
+}
+
+// begin returns the Outcome of a run that has not begun.
+func (s *Source) begin(d Definition) Outcome {
+	return Outcome{
+		Status: statusError, ReturnCode: -1, CustomTool: true, ToolID: d.ID, Timeout: s.limit(d).Seconds(),
+	}
 }

@@ -65,7 +65,7 @@ func (s *Source) try(t *testing.T, id string, arguments any) Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Test(t.Context(), owner, Trial{ID: id, Arguments: args}, newKit)
+	r, err := s.Test(t.Context(), owner, Trial{ID: id, Arguments: args}, tools.Standard(tools.StandardConfig{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -495,7 +495,7 @@ func TestTrialOfDraft(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &one); err != nil {
 			t.Fatal(err)
 		}
-		return s.Test(t.Context(), owner, one, newKit)
+		return s.Test(t.Context(), owner, one, tools.Standard(tools.StandardConfig{})...)
 	}
 	r, err := trial(`{"draft":{"id":"fresh","execution_code":"print({{1: '{x}'}})","parameters":{"type":"object","properties":{"x":{"type":"integer"}}}},"arguments":{"x":"5"}}`)
 	if err != nil || r.Output != "{1: '5'}" || r.Text == "" {
@@ -565,5 +565,71 @@ func TestUntrustedTurn(t *testing.T) {
 				t.Errorf("%s, untrusted %v: asks %v", id, scope.Tainted, asks)
 			}
 		}
+	}
+}
+
+// TestMaxTimeout caps the timeout of a tool (B-025).
+func TestMaxTimeout(t *testing.T) {
+	s, _ := examples(t)
+	s.MaxTimeout = 2 * time.Second
+	f := &fakeRunner{outcome: sandbox.Outcome{End: sandbox.TimedOut, Exit: -1}}
+	s.Runner = f
+	r := s.try(t, "calc", args{"a": 1, "op": "+", "b": 1})
+	if f.asked[0].Limits.Wall != 2*time.Second || r.Timeout != 2 || !strings.Contains(r.Message, "(2 seconds)") {
+		t.Errorf("%+v", r.Outcome)
+	}
+}
+
+// TestSchemaOfModels shows models the schema as its author wrote it (B-027).
+func TestSchemaOfModels(t *testing.T) {
+	s, _ := examples(t)
+	for _, spec := range s.kit(t, owner).Specs() {
+		if spec.Name != "calc" {
+			continue
+		}
+		var schema struct {
+			Properties map[string]struct {
+				Type, Description string
+				Enum              []string
+			}
+			Required []string
+		}
+		if err := json.Unmarshal(spec.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		op := schema.Properties["op"]
+		if op.Description != "运算符" || strings.Join(op.Enum, "") != "+-*/" || strings.Join(schema.Required, " ") != "a op b" {
+			t.Errorf("the model reads %s", spec.Schema)
+		}
+		return
+	}
+	t.Error("calc is not offered")
+}
+
+// TestMissingOverrides names built-in tools whose place is taken by a tool that cannot be used
+// (C-035).
+func TestMissingOverrides(t *testing.T) {
+	s, _ := examples(t)
+	s.Overrides = map[string]Override{
+		"calculator": {Tool: "calc"}, "grep": {Tool: "nothing"}, "glob": {Description: "x"},
+	}
+	if got := s.Missing(); !slices.Equal(got, []string{"grep"}) {
+		t.Errorf("missing: %q", got)
+	}
+	builtIn := tools.Fixed{
+		{ToolSpec: llm.ToolSpec{Name: "grep"}},
+		{ToolSpec: llm.ToolSpec{Name: "find"}, Hints: tools.Hints{AliasOf: "grep"}},
+		{ToolSpec: llm.ToolSpec{Name: "glob", Description: "own"}},
+	}
+	sources, err := s.Above(builtIn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := sources[0].Tools(t.Context(), owner)
+	if err != nil || len(left) != 1 || left[0].Description != "x" || builtIn[2].Description != "own" {
+		t.Errorf("%v: left %+v", err, left)
+	}
+	if _, err := s.Library.Save(draft(t, `{"id":"find"}`), ""); !refused(err) {
+		t.Errorf("a custom tool of a reserved name: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +18,11 @@ import (
 // A Source offers the tools of a Library to owners, and runs them in a sandbox (B-013, B-046). For
 // other people they do not exist, whatever the rules of their category say (B-017).
 type Source struct {
-	Library *Library
-	Runner  sandbox.Runner
-	Hosts   []string // that tools may reach which ask for the network; "*" is all
+	Library    *Library
+	Runner     sandbox.Runner
+	Hosts      []string            // that tools may reach which ask for the network; "*" is all
+	MaxTimeout time.Duration       // for which a tool may run; 0: as its definition says
+	Overrides  map[string]Override // by the name of the built-in tool
 }
 
 // Tools implements [tools.Source].
@@ -28,7 +31,10 @@ func (s *Source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, 
 		return nil, nil
 	}
 	for _, d := range s.Library.usable() {
-		all = append(all, s.tool(d))
+		t := s.tool(d)
+		t.Name = s.named(d.ID)
+		t.Description = cmp.Or(s.Overrides[t.Name].Description, t.Description)
+		all = append(all, t)
 	}
 	return all, nil
 }
@@ -61,7 +67,7 @@ func (s *Source) wrap(d Definition, run func(context.Context, tools.Call) (Outco
 			Variant:   d.Revision,
 			JSON:      true,
 			Untrusted: online, // anybody may have written what it returns
-			Timeout:   d.limit() + stopTime,
+			Timeout:   s.limit(d) + stopTime,
 		},
 		Guard:    func(tools.Call) bool { return online || !d.ReadOnly },
 		Effect:   func(tools.Call) string { return "run the custom tool " + d.ID },
@@ -137,13 +143,13 @@ type Report struct {
 	Text         string         `json:"text"`      // what a model would read
 }
 
-// Test makes a Trial for an owner, through the pipeline of the Kit that newKit makes of sources. The
-// error is ErrNotFound, or a *Refusal for a Draft that cannot be saved.
+// Test makes a Trial for an owner, through the pipeline of stages. The error is ErrNotFound, or a
+// *Refusal for a Draft that cannot be saved.
 func (s *Source) Test(
 	ctx context.Context,
 	scope tools.Scope,
 	t Trial,
-	newKit func(context.Context, tools.Scope, ...tools.Source) (*tools.Kit, error),
+	stages ...tools.Middleware,
 ) (r Report, err error) {
 	d, err := s.Library.trial(t)
 	if err != nil {
@@ -157,14 +163,14 @@ func (s *Source) Test(
 		return r.Outcome, nil
 	})
 	tool.Cacheable = false
-	kit, err := newKit(ctx, scope, tools.Fixed{tool})
+	kit, err := tools.NewKit(ctx, scope, []tools.Source{tools.Fixed{tool}}, stages...)
 	if err != nil {
 		return r, err
 	}
 	call := llm.ToolCall{ID: "test", Name: d.ID, Args: string(t.Arguments)}
 	result := kit.Call(ctx, tools.Call{ToolCall: call, Scope: scope})
 	if !ran {
-		r.Outcome = Outcome{Status: statusError, ReturnCode: -1, CustomTool: true, ToolID: d.ID, Timeout: d.Timeout}
+		r.Outcome = s.begin(d)
 		r.Error = result.Text
 		r.Message = result.Text
 	}

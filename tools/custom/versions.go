@@ -127,10 +127,8 @@ func (l *Library) remove(name string) error {
 	return l.files.RemoveAll(p)
 }
 
-// Recover ends changes that a crash has interrupted.
-func (l *Library) Recover() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// recoverAll completes changes that a crash has interrupted.
+func (l *Library) recoverAll() error {
 	entries, err := l.files.Names().ReadDir(pendingDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

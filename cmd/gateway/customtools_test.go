@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/llm/llmtest"
+)
+
+// customTools puts the guide's four tools into the data folder of w, and returns the folder.
+func (w *testGateway) customTools(overrides map[string]any) string {
+	w.t.Helper()
+	dir := filepath.Join(w.dir, "custom_tools")
+	if err := os.CopyFS(dir, os.DirFS("../../tools/custom/testdata/tools")); err != nil {
+		w.t.Fatal(err)
+	}
+	w.more = map[string]any{"tools": map[string]any{
+		"exec":     map[string]any{"sandbox": "none"}, // of any machine
+		"override": overrides,
+	}}
+	return dir
+}
+
+// offered returns the names of the tools in a request, and the description of one.
+func offered(r llmtest.Request, name string) (names []string, description string) {
+	for _, t := range r.Tools {
+		names = append(names, t.Name)
+		if t.Name == name {
+			description = t.Description
+		}
+	}
+	return names, description
+}
+
+// TestCustomTools: a folder dropped into the data folder is a tool of the owners, from the next turn
+// on, and of nobody else (B-001, B-012, B-013, B-014, B-018, B-078).
+func TestCustomTools(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	dir := w.customTools(map[string]any{})
+	broken := filepath.Join(dir, "broken")
+	if err := os.MkdirAll(broken, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken, "definition.json"), []byte(`{"id": "broken",}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.logs("custom tool not loaded", 1) // B-004
+
+	if got := w.does(person, `calc {"a": "3", "op": "*", "b": 4}`); !strings.Contains(got, `"message":"[calc] 结果: 12"`) {
+		t.Errorf("an owner's call: %s", got)
+	}
+	if got := w.does(guest, `calc {"a": 3, "op": "*", "b": 4}`); !strings.Contains(got, "Tool 'calc' not found") {
+		t.Errorf("a guest's call: %s", got)
+	}
+	for _, r := range w.asked() {
+		names, _ := offered(r, "")
+		isOwner := strings.Contains(spokenLast(r), `"3"`)
+		if isOwner != slices.Contains(names, "calc") || slices.Contains(names, "broken") {
+			t.Errorf("for %q there is %q", spokenLast(r), names)
+		}
+	}
+
+	code := []byte("print('edited', {a})\n")
+	if err := os.WriteFile(filepath.Join(dir, "calc", "execution.py"), code, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.tg.Say(person, `/tool calc {"a": 5, "op": "+", "b": 1}`)
+	w.told(person, "the result", func(texts []string) bool { return slices.Contains(texts, "[calc] 结果: edited 5") })
+	w.tg.Say(person, "/toolstats")
+	w.told(person, "the statistics", func(texts []string) bool { return toldOf(texts, "calc") && toldOf(texts, "2") })
+	w.tg.Say(guest, `/tool calc {"a": 5, "op": "+", "b": 1}`)
+	w.told(guest, "a refusal", func(texts []string) bool { return slices.Contains(texts, "Only owners can see that.") })
+	audit, _ := w.run("", "audit")
+	if !strings.Contains(audit, fmt.Sprintf("%d at telegram:%d", person, person)) || !strings.Contains(audit, "calc done") {
+		t.Errorf("the audit log has\n%s", audit)
+	}
+}
+
+// TestOverride: the config gives a built-in tool another description, and puts a custom tool in the
+// place of another one (C-035, C-036).
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	w.customTools(map[string]any{
+		"calculator":    map[string]any{"tool": "echo"},
+		"memory_search": map[string]any{"description": "Look here first."},
+	})
+	w.start()
+	if got := w.does(person, `calculator {"text": "hello"}`); !strings.Contains(got, `"message":"hello"`) {
+		t.Errorf("what replaces the calculator: %s", got)
+	}
+	if got := w.does(guest, `calculator {"expression": "1+1"}`); !strings.Contains(got, "Tool 'calculator' not found") {
+		t.Errorf("the replaced calculator: %s", got)
+	}
+	for _, r := range w.asked() {
+		names, description := offered(r, "memory_search")
+		if slices.Contains(names, "echo") || description != "Look here first." {
+			t.Errorf("offered: %q, %q", names, description)
+		}
+	}
+}
