@@ -34,6 +34,8 @@ type process struct {
 	tell     *status    // of a Namespace command; else nil
 	lifeline *os.File   // of a Reaper command; else nil
 	tree     early.Tree // the processes that were seen
+
+	userThreads func() int // how many threads this user has
 }
 
 // A status is what a Namespace command tells about itself.
@@ -52,7 +54,8 @@ func (v *Supervisor) start(c Command, files []*os.File, limits Limits) (_ *proce
 		return nil, err
 	}
 	defer closeAll(gateRead, gateWrite)
-	p := &process{exited: make(chan struct{})}
+	count := func() int { return early.CountThreads(os.Getuid()) }
+	p := &process{exited: make(chan struct{}), userThreads: func() int { return v.threads.get(count) }}
 	var fourth, ours *os.File
 	switch c.Kind {
 	case Namespace:
@@ -142,7 +145,7 @@ func (p *process) confine(limits Limits) error {
 	if !p.group.limitsProcesses() && os.Getuid() != 0 {
 		// The kernel counts all processes of the user, so this is for the worst only: the tree is
 		// counted, too.
-		most := uint64(early.CountThreads(os.Getuid()) + 2*limits.Processes)
+		most := uint64(p.userThreads() + 2*limits.Processes)
 		list[unix.RLIMIT_NPROC] = unix.Rlimit{Cur: most, Max: most}
 	}
 	for which, limit := range list {

@@ -28,6 +28,29 @@ const (
 type Supervisor struct {
 	look   sync.Once
 	places cgroupPlaces // set by look
+
+	threads recentCount // of this user's processes
+}
+
+// A recentCount is a number that takes long to find and need not be exact.
+type recentCount struct {
+	mu    sync.Mutex
+	found time.Time
+	count int
+}
+
+// countTTL is for how long a recentCount is used.
+const countTTL = 5 * time.Second
+
+// get returns the number that count returned a short while ago.
+func (r *recentCount) get(count func() int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.found) > countTTL {
+		r.count = count()
+		r.found = time.Now()
+	}
+	return r.count
 }
 
 // Run starts c for s, and waits until everything it started has ended. It uses the arguments,

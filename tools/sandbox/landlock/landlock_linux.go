@@ -17,6 +17,7 @@ import (
 // A Runner is a [sandbox.Runner]. The zero value is ready to use.
 type Runner struct {
 	supervisor sandbox.Supervisor
+	system     system
 }
 
 // New returns a Runner.
@@ -39,7 +40,7 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 		return sandbox.Outcome{}, fmt.Errorf("make a temporary folder: %w", err)
 	}
 	defer early.RemoveAll(temp)
-	view, err := newView(s.Folders, temp)
+	view, err := newView(r.system.list(), s.Folders, temp)
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -72,15 +74,39 @@ var facts = []string{
 // A view is what a program sees: real paths without symbolic links, sorted, each once.
 type view []sandbox.Folder
 
-// newView returns the view of a program that is granted folders and has temp for itself.
-func newView(folders []sandbox.Folder, temp string) (view, error) {
-	access := map[string]sandbox.Access{}
+// A system is what every program sees of the machine. To find it takes longer than all the rest.
+type system struct {
+	mu    sync.Mutex
+	found time.Time
+	paths []string // without symbolic links
+}
+
+// systemTTL is for how long what was found is used: files of /etc are replaced now and then.
+const systemTTL = time.Minute
+
+func (s *system) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.found) < systemTTL {
+		return s.paths
+	}
+	s.paths = nil
 	for _, path := range sandbox.SystemFolders() {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil || !isSystem(real) {
 			continue // a link of /etc that leads elsewhere
 		}
-		access[real] = sandbox.ReadOnly
+		s.paths = append(s.paths, real)
+	}
+	s.found = time.Now()
+	return s.paths
+}
+
+// newView returns the view of a program that sees system, is granted folders and has temp for itself.
+func newView(system []string, folders []sandbox.Folder, temp string) (view, error) {
+	access := map[string]sandbox.Access{}
+	for _, path := range system {
+		access[path] = sandbox.ReadOnly
 	}
 	granted := map[string]bool{}
 	changeable := sandbox.ChangeableFolders(folders)
