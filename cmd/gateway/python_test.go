@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/llm/llmtest"
 )
@@ -66,5 +68,49 @@ func TestPythonPicture(t *testing.T) {
 	}
 	if !seen {
 		t.Error("the model was not shown the picture")
+	}
+}
+
+// TestPythonOverACrash: code that runs when the gateway is killed is run again, and its file is sent once. Nothing of
+// the first run goes on.
+func TestPythonOverACrash(t *testing.T) {
+	scratch := t.TempDir()
+	t.Setenv("TMPDIR", scratch)
+	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		if spokenLast(r) == "bye" {
+			return echo(ctx, r)
+		}
+		if rs := results(r); len(rs) > 0 {
+			return llmtest.Reply{Text: "it says " + rs[0]}
+		}
+		code := `import time\ntime.sleep(2)\nopen('done.txt', 'w').write('x')\nprint('slept')`
+		return llmtest.Reply{Calls: call("execute_python", `{"code": "`+code+`", "strictness": "lenient"}`)}
+	})
+	w.start()
+	w.tg.Say(person, "sleep")
+	begun := func() (found []string) {
+		found, err := filepath.Glob(filepath.Join(scratch, "parley-python-*", ".result"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	for deadline := time.Now().Add(waitTime); len(begun()) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the code does not begin")
+		}
+	}
+	first := filepath.Dir(begun()[0])
+	w.kill()
+	w.start()
+	w.told(person, "the output", func(texts []string) bool { return strings.Contains(strings.Join(texts, ""), "slept") })
+	w.tg.Say(person, "bye")
+	w.told(person, "the next answer", func(texts []string) bool { return strings.HasSuffix(texts[len(texts)-1], "bye") })
+	sent := 0
+	for _, m := range w.tg.Chat(person) {
+		sent += len(m.Files)
+	}
+	if _, err := os.Stat(filepath.Join(first, "done.txt")); sent != 1 || !os.IsNotExist(err) {
+		t.Errorf("%d files were sent; the first run: %v", sent, err)
 	}
 }
