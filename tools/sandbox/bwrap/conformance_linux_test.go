@@ -1,15 +1,12 @@
 package bwrap_test
 
 import (
-	"os"
 	"testing"
 
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/bwrap"
 	"parley/tools/sandbox/sandboxtest"
 )
-
-func TestMain(m *testing.M) { os.Exit(sandboxtest.Main(m)) }
 
 // R-S16: the conformance suite.
 func TestConformance(t *testing.T) {

@@ -202,6 +202,8 @@ func (s *scene) judge(t *testing.T, all *suite, told map[string]result) {
 				t.Error("it arrived")
 			case !one.Held:
 				t.Error("it worked")
+			default:
+				t.Log(one.Detail)
 			}
 		})
 	}
