@@ -187,7 +187,9 @@ func (g *cgroup) remove() error {
 
 // removeCgroup removes a folder. The kernel may need a moment after the end of a process.
 func removeCgroup(folder string) error {
-	for deadline := time.Now().Add(endTimeout); ; time.Sleep(time.Millisecond) {
+	pause := 50 * time.Microsecond
+	for deadline := time.Now().Add(endTimeout); ; time.Sleep(pause) {
+		pause = min(2*pause, 5*time.Millisecond)
 		err := syscall.Rmdir(folder)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil

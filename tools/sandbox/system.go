@@ -29,19 +29,19 @@ var etc = []string{
 	"services", "protocols", "networks", "ethertypes", "rpc",
 
 	// How programs are found and loaded.
-	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*", "binfmt.d",
+	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*",
 
 	// Certificates of authorities, without the private keys of this machine.
-	"ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf",
+	"ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf",
 	"pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "crypto-policies",
 
 	// The system, its time and its languages.
 	"os-release", "lsb-release", "debian_version", "alpine-release", "redhat-release", "issue",
 	"localtime", "timezone", "adjtime", "locale.alias", "locale.conf", "locale.gen", "default/locale",
 	"mime.types", "magic", "magic.mime", "mailcap", "terminfo", "inputrc", "bash.bashrc", "profile",
-	"profile.d", "environment.d", "skel", "shells", "login.defs", "fonts", "papersize",
+	"shells", "login.defs", "fonts", "papersize",
 
 	// Programming languages and their tools.
 	"python*", "perl", "java*", "ruby*", "nodejs", "php", "R", "texmf", "ImageMagick-*",
-	"gitattributes", "vim", "nanorc", "dpkg/origins",
+	"gitattributes",
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,38 +101,66 @@ func (r *Runner) run(
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
-	all := append(isolation(s), system()...)
+	var own files // what is to be closed
+	defer own.close()
+	system := newSystem(&own)
+	filter, err := own.secret("bwrap-filter", seccomp.Isolated())
+	if err != nil {
+		return sandbox.Outcome{}, err
+	}
+	all := append(isolation(s), "--seccomp", filter)
+	all = append(all, system...)
 	all = append(all, view.options()...)
-	args, files := s.Args, []*os.File(nil)
+	args := s.Args
 	if handover != nil {
 		all = append(all, "--ro-bind", r.config.Relay, relay)
-		args = append([]string{relay}, proxy.RelayArgs(sandbox.FirstFile+1, s.Args)...)
-		files = append(files, handover)
+		last := sandbox.FirstFile + len(own) + 1 // after the options
+		args = append([]string{relay}, proxy.RelayArgs(last, s.Args)...)
 	}
-	filter, err := sandbox.SecretFile("bwrap-filter", seccomp.Isolated())
-	if err != nil {
-		return sandbox.Outcome{}, fmt.Errorf("write the filter of bwrap: %w", err)
-	}
-	defer filter.Close()
-	all = append(all, "--seccomp", strconv.Itoa(sandbox.FirstFile+1+len(files)))
-	files = append(files, filter)
 	all = append(all, ending(s)...)
-	options, err := sandbox.SecretFile("bwrap-options", []byte(strings.Join(all, "\x00")+"\x00"))
+	number, err := own.secret("bwrap-options", []byte(strings.Join(all, "\x00")+"\x00"))
 	if err != nil {
-		return sandbox.Outcome{}, fmt.Errorf("write the options of bwrap: %w", err)
+		return sandbox.Outcome{}, err
 	}
-	defer options.Close()
+	handed := slices.Clone(own)
+	if handover != nil {
+		handed = append(handed, handover)
+	}
 	o, err := r.supervisor.Run(ctx, s, sandbox.Command{
-		Args:  append([]string{program, "--args", strconv.Itoa(sandbox.FirstFile), "--"}, args...),
+		Args:  append([]string{program, "--args", number, "--"}, args...),
 		Dir:   "/",
 		Env:   []string{}, // /proc/1/environ shows it in the sandbox
-		Files: append([]*os.File{options}, files...),
+		Files: handed,
 		Kind:  sandbox.Namespace,
 	})
 	if err != nil && strings.Contains(err.Error(), "execvp ") {
 		err = fmt.Errorf("%w: %s", sandbox.ErrNoProgram, s.Args[0])
 	}
 	return o, err
+}
+
+// files are those that bwrap is given.
+type files []*os.File
+
+// add has bwrap given f, and returns the number it has there.
+func (f *files) add(file *os.File) string {
+	*f = append(*f, file)
+	return strconv.Itoa(sandbox.FirstFile + len(*f) - 1)
+}
+
+// secret adds a file with content that nobody else can read.
+func (f *files) secret(name string, content []byte) (string, error) {
+	file, err := sandbox.SecretFile(name, content)
+	if err != nil {
+		return "", fmt.Errorf("write what bwrap is given: %w", err)
+	}
+	return f.add(file), nil
+}
+
+func (f *files) close() {
+	for _, file := range *f {
+		_ = file.Close()
+	}
 }
 
 // isolation returns the options that give s its own namespaces, and no rights in them.
@@ -163,15 +192,28 @@ func isolation(s sandbox.Spec) []string {
 	)
 }
 
-// system returns the options that show the programs of this machine.
-func system() []string {
+// newSystem returns the options that show the programs of this machine, with the files that they
+// need. Files of /etc are copied: each mount makes bwrap slower.
+func newSystem(given *files) []string {
 	var options []string
 	for _, path := range sandbox.SystemFolders() {
 		if target, err := os.Readlink(path); err == nil && filepath.Dir(path) == "/" {
 			options = append(options, "--symlink", target, path)
 			continue
 		}
-		options = append(options, "--ro-bind-try", path, path)
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // a symbolic link to nowhere
+		}
+		if !info.Mode().IsRegular() {
+			options = append(options, "--ro-bind-try", path, path)
+			continue
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			continue // this user may not read it
+		}
+		options = append(options, "--perms", "0444", "--file", given.add(file), path)
 	}
 	return options
 }
