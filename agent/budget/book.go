@@ -119,18 +119,27 @@ func (b *Book) open(ctx context.Context, accounts []account) (unlock func()) {
 		key := accounts[i].key
 		used := b.used[key]
 		if used == nil {
-			b.mu.Unlock()
-			read, err := b.load(ctx, key)
-			b.mu.Lock()
-			used = cmp.Or(b.used[key], read)
-			if err == nil { // else it is never written
-				b.used[key] = used
-			}
+			used = b.readAccount(ctx, key)
 		}
 		used.opened = today
 		accounts[i].used = used
 	}
 	return b.mu.Unlock
+}
+
+// readAccount returns what the account of that key has used, which is not in memory
+// yet. b.mu is held, but not while the disk is read. An account that could not be
+// read is not kept: it would be written over what is on the disk.
+func (b *Book) readAccount(ctx context.Context, key string) *usage {
+	b.mu.Unlock()
+	read, err := b.load(ctx, key)
+	b.mu.Lock()
+	used := cmp.Or(b.used[key], read)
+	if err != nil {
+		return used
+	}
+	b.used[key] = used
+	return used
 }
 
 // load reads what the account of that key has used, and tries until it can or

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -65,9 +66,7 @@ func (c *Channel) attachFiles(ctx context.Context, r chat.Reply) (files []fileLi
 			missing += fmt.Sprintf("\n\n(The file `%s` no longer exists.)", name)
 			continue
 		}
-		if info, err := opened.Stat(); err == nil {
-			f.Size = info.Size()
-		}
+		f.Size = sizeOf(opened, f.Size)
 		_ = opened.Close()
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", r.ID, i, f.Path)) // stays the same if r is sent again
 		saved, err := c.saveFile(ctx, r.To.Chat, hex.EncodeToString(sum[:8]), f)
@@ -77,6 +76,16 @@ func (c *Channel) attachFiles(ctx context.Context, r chat.Reply) (files []fileLi
 		files = append(files, saved)
 	}
 	return files, missing, nil
+}
+
+// sizeOf returns the size of file or, if that cannot be found out, the size it is said
+// to have.
+func sizeOf(file fs.File, said int64) int64 {
+	info, err := file.Stat()
+	if err != nil {
+		return said
+	}
+	return info.Size()
 }
 
 // uploadFile stores a file in the workspace.

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"parley/chat"
 	"parley/texts"
 )
 
@@ -135,14 +136,11 @@ func take(say texts.PageFaults, n *yaml.Node, prefix string, fields map[string]a
 
 // plain returns text as one line that is not too long and has no markup.
 func plain(text string) string {
-	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || strings.ContainsRune("[]<>`*", r) {
 			return ' '
 		}
 		return r
-	}, text)), " ")
-	if rs := []rune(text); len(rs) > maxLine {
-		return string(rs[:maxLine-1]) + "…"
-	}
-	return text
+	}, text)
+	return chat.Shorten(strings.Join(strings.Fields(text), " "), maxLine)
 }

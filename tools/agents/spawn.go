@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"parley/chat"
 	"parley/tools"
 )
 
@@ -46,11 +47,8 @@ func (s source) newSpawn() tools.Tool {
 
 // runSpawn begins one subagent, and waits for it if it is to.
 func (s source) runSpawn(ctx context.Context, c tools.Call, in spawnArgs) (r tools.Result, err error) {
-	label := []rune(cmp.Or(in.Label, in.Task))
-	if in.Label == "" && len(label) > labelRunes {
-		label = append(label[:labelRunes], []rune("...")...)
-	}
-	sub := newSubagent(c, 0, string(label), in.Task, spawnTools())
+	label := cmp.Or(in.Label, chat.Clip(in.Task, labelRunes, "..."))
+	sub := newSubagent(c, 0, label, in.Task, spawnTools())
 	sub.Rounds = spawnRounds
 	sub.Most = maxSpawned
 	sub.Report = !in.Wait
