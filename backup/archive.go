@@ -29,6 +29,7 @@ import (
 //
 //	parley.db       the store
 //	config.json     as it is on disk, if there is one
+//	custom_tools/…  the tools that owners wrote
 //	workspace/…     the agent's files
 //	manifest.json   the last entry: the digest of each file
 //
@@ -36,6 +37,7 @@ import (
 const (
 	StoreFile       = "parley.db"
 	configFile      = "config.json"
+	toolsFolder     = "custom_tools"
 	workspaceFolder = "workspace"
 	manifestFile    = "manifest.json"
 )
@@ -53,7 +55,8 @@ type Contents struct {
 	Store   string // a copy of the store that does not change any more
 	Config  string // the config file; it may be missing
 	Files   *workspace.Workspace
-	Version string // of Parley
+	Tools   *workspace.Workspace // the folder of the custom tools; nil: there is none
+	Version string               // of Parley
 }
 
 // Write writes an archive of c to w.
@@ -77,7 +80,12 @@ func (p *packer) pack(ctx context.Context, c Contents) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without one, the defaults apply
 		return err
 	}
-	if err := p.addWorkspace(ctx, c.Files); err != nil {
+	if c.Tools != nil {
+		if err := p.addFolder(ctx, toolsFolder, c.Tools); err != nil {
+			return err
+		}
+	}
+	if err := p.addFolder(ctx, workspaceFolder, c.Files); err != nil {
 		return err
 	}
 	return p.close()
@@ -92,9 +100,9 @@ func (p *packer) addFile(name, from string) error {
 	return p.add(name, f)
 }
 
-// addWorkspace adds the regular files of w. Links are left out, because they may
-// lead anywhere.
-func (p *packer) addWorkspace(ctx context.Context, w *workspace.Workspace) error {
+// addFolder adds the regular files of w as folder. Links are left out, because they
+// may lead anywhere.
+func (p *packer) addFolder(ctx context.Context, folder string, w *workspace.Workspace) error {
 	all, err := w.Named(".")
 	if err != nil {
 		return err
@@ -111,7 +119,7 @@ func (p *packer) addWorkspace(ctx context.Context, w *workspace.Workspace) error
 			return err
 		}
 		defer f.Close()
-		return p.add(path.Join(workspaceFolder, at.String()), f)
+		return p.add(path.Join(folder, at.String()), f)
 	})
 }
 

@@ -110,6 +110,9 @@ func (r Restorer) exchange(ctx context.Context, report *Report, fill func(draft 
 	if err := fill(draft); err != nil {
 		return err
 	}
+	if len(Existing(filepath.Join(draft, toolsFolder))) > 0 { // older archives have none
+		report.Moved = append(report.Moved, Existing(filepath.Join(r.DataDir, toolsFolder))...)
+	}
 	if report.Waiting, err = r.settle(ctx, draft); err != nil {
 		return err
 	}
@@ -147,6 +150,7 @@ func (r Restorer) moveIn(draft string) error {
 	type move struct{ from, to string }
 	moves := []move{
 		{workspaceFolder, r.Workspace},
+		{toolsFolder, filepath.Join(r.DataDir, toolsFolder)},
 		{StoreFile, db},
 		{StoreFile + ".mark", db + ".mark"}, // last: it says that there is a store
 	}

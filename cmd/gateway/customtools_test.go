@@ -19,7 +19,7 @@ func (w *testGateway) customTools(overrides map[string]any) string {
 		w.t.Fatal(err)
 	}
 	w.more = map[string]any{"tools": map[string]any{
-		"exec":     map[string]any{"sandbox": "none"}, // of any machine
+		"exec":     map[string]any{"sandbox": "auto"},
 		"override": overrides,
 	}}
 	return dir
@@ -103,5 +103,32 @@ func TestOverride(t *testing.T) {
 		if slices.Contains(names, "echo") || description != "Look here first." {
 			t.Errorf("offered: %q, %q", names, description)
 		}
+	}
+}
+
+// TestBackupOfCustomTools: a backup has the custom tools, and a restore puts them back (P20).
+func TestBackupOfCustomTools(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	code := filepath.Join(w.customTools(map[string]any{}), "echo", "execution.py")
+	w.start()
+	file := filepath.Join(t.TempDir(), "b")
+	if out, code := w.run("", "backup", file); code != 0 {
+		t.Fatalf("backup: %d: %s", code, out)
+	}
+	w.stop()
+	if err := os.WriteFile(code, []byte("print('changed since')"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, status := w.run("", "restore", "--force", file)
+	if status != 0 || !strings.Contains(out, "custom_tools") {
+		t.Fatalf("restore: %d: %s", status, out)
+	}
+	if text, err := os.ReadFile(code); err != nil || string(text) != "print('{text}')\n" {
+		t.Errorf("%v: restored %q", err, text)
+	}
+	aside, err := filepath.Glob(filepath.Join(w.dir, "before-restore-*", "custom_tools", "echo", "execution.py"))
+	if err != nil || len(aside) != 1 {
+		t.Errorf("%v: moved aside: %q", err, aside)
 	}
 }

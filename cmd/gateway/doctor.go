@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 
 	"parley/admin"
 	"parley/channels/network"
@@ -11,6 +12,7 @@ import (
 	"parley/doctor"
 	"parley/host"
 	"parley/store/mem"
+	"parley/tools/custom"
 	"parley/tools/python"
 	"parley/web"
 )
@@ -61,6 +63,9 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	add("gateway", running.Check)
 	add("store", func(ctx context.Context) doctor.Finding { return checkStore(ctx, c, running) })
 	add("sandbox", func(ctx context.Context) doctor.Finding { return checkSandbox(ctx, c) })
+	if c.Tools.Custom.Enable {
+		add("custom tools", func(context.Context) doctor.Finding { return checkCustomTools(c) })
+	}
 	add("python", func(context.Context) doctor.Finding { return doctor.Python(python.Find()) })
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
 		add("model "+name, func(ctx context.Context) doctor.Finding { return checkModel(ctx, name, c.Models[name]) })
@@ -95,6 +100,15 @@ func checkStore(ctx context.Context, c *config.Config, running doctor.Gateway) d
 		return doctor.Store{DataDir: c.DataDir, Restore: restore, Probe: probeStore}.Check(ctx, running)
 	}
 	return doctor.Finding{Status: doctor.OK, Text: "configured: " + c.Store.Type}
+}
+
+func checkCustomTools(c *config.Config) doctor.Finding {
+	all, err := custom.Examine(filepath.Join(c.DataDir, custom.Folder))
+	var faults []string
+	for _, f := range all.Faults {
+		faults = append(faults, f.String())
+	}
+	return doctor.CustomTools(len(all.Tools), faults, err)
 }
 
 func checkModel(ctx context.Context, name string, m *config.Model) doctor.Finding {

@@ -112,7 +112,12 @@ func (g *gateway) copies() backup.Keeper {
 
 // backup sends an archive of everything that is kept (P20).
 func (o ownerAPI) backup(ctx context.Context, send func(io.Reader)) error {
-	contents := backup.Contents{Config: o.app.Config.File, Files: o.app.files, Version: version()}
+	contents := backup.Contents{
+		Config:  o.app.Config.File,
+		Files:   o.app.files,
+		Tools:   o.app.customTools.Files(),
+		Version: version(),
+	}
 	return o.app.copies().Send(ctx, contents, send)
 }
 

@@ -9,7 +9,9 @@ package custom
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -58,9 +60,32 @@ type Library struct {
 	loaded map[string]loaded // by folder
 }
 
+// Examine lists what is in the folder dir of a Library, which may be in use, and changes nothing.
+func Examine(dir string) (Listing, error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return Listing{}, nil
+	}
+	l, err := open(dir, nil)
+	if err != nil {
+		return Listing{}, err
+	}
+	return l.List(), l.Close()
+}
+
 // Open opens the folder dir of a Library, and creates it if it does not exist (B-001). A change that
 // a crash has interrupted is completed.
 func Open(dir string, log *slog.Logger) (*Library, error) {
+	l, err := open(dir, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.recoverAll(); err != nil { // the other tools can be used
+		l.log.Error("interrupted change of a custom tool not completed", "err", err)
+	}
+	return l, nil
+}
+
+func open(dir string, log *slog.Logger) (*Library, error) {
 	files, err := workspace.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open custom tools: %w", err)
@@ -68,12 +93,11 @@ func Open(dir string, log *slog.Logger) (*Library, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	l := &Library{files: files, log: log, loaded: map[string]loaded{}}
-	if err := l.recoverAll(); err != nil { // the other tools can be used
-		log.Error("interrupted change of a custom tool not completed", "err", err)
-	}
-	return l, nil
+	return &Library{files: files, log: log, loaded: map[string]loaded{}}, nil
 }
+
+// Files returns the folder, for backups.
+func (l *Library) Files() *workspace.Workspace { return l.files }
 
 // Close closes the folder.
 func (l *Library) Close() error { return l.files.Close() }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// open returns a Library with the folders of testdata/tools.
-func open(t *testing.T) (*Library, string) {
+// library returns a Library in a new folder.
+func library(t *testing.T) (*Library, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "custom_tools")
 	l, err := Open(dir, nil)
@@ -51,7 +51,7 @@ func small(id string) map[string]string {
 // TestLoading drops folders into the Library and takes files away (B-001, B-003, B-004, B-007, B-009,
 // B-011, B-012, B-019, B-020, B-021).
 func TestLoading(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	if all := l.List(); len(all.Tools)+len(all.Faults) != 0 {
 		t.Fatalf("an empty folder has %v", all)
 	}
@@ -103,7 +103,7 @@ func TestLoading(t *testing.T) {
 
 // TestHotReload edits files that have the same length and nearly the same time (B-012).
 func TestHotReload(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	put(t, dir, "a", small("a"))
 	for _, code := range []string{"print(1)", "print(2)", "print(3)"} {
 		put(t, dir, "a", map[string]string{fileCode: code})
@@ -171,7 +171,7 @@ func TestBadFiles(t *testing.T) {
 		{"deep", def(strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000)), "", "unknown key"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, dir := open(t)
+			l, dir := library(t)
 			put(t, dir, "x", c.files)
 			put(t, dir, "good", small("good"))
 			all := l.List()
@@ -197,7 +197,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestOptionalFiles breaks the files that a tool need not have (B-005).
 func TestOptionalFiles(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	for _, text := range []string{"[]", "{", "\xff", strings.Repeat("x", 1<<20), "null"} {
 		put(t, dir, "x", small("x"))
 		put(t, dir, "x", map[string]string{fileReturn: text, fileMeta: text})
@@ -240,7 +240,7 @@ func TestRequired(t *testing.T) {
 // TestBadIDs lists tools whose ids no provider would take, and tools that would replace others
 // (B-008, B-010, R-S21).
 func TestBadIDs(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	l.Reserve([]string{"exec", "file_read"})
 	put(t, dir, "1bad", map[string]string{fileDefinition: `{}`, fileCode: ""})
 	put(t, dir, "spaces", small("a b"))
@@ -281,7 +281,7 @@ func TestBadIDs(t *testing.T) {
 
 // TestLinks puts links into the folder of tools that lead out of it.
 func TestLinks(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	outside := t.TempDir()
 	put(t, outside, "x", small("x"))
 	if err := os.Symlink(filepath.Join(outside, "x"), filepath.Join(dir, "x")); err != nil {
@@ -317,7 +317,7 @@ const calcBody = `{"id":"calc","description":"计算 <两> 数","parameters":{"t
 
 // TestSave creates and changes a tool as the admin API does (B-063, B-064, B-065, B-066, B-010).
 func TestSave(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	l.Reserve([]string{"exec"})
 	d, err := l.Save(draft(t, calcBody), "web:root")
 	if err != nil {
@@ -373,7 +373,7 @@ func TestSave(t *testing.T) {
 
 // TestTwoEditors has two people and an editor on disk change one tool. Nothing is lost (R-S21).
 func TestTwoEditors(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	first, err := l.Save(draft(t, `{"id":"a","execution_code":"print(1)"}`), "ann")
 	if err != nil {
 		t.Fatal(err)
@@ -417,7 +417,7 @@ func TestTwoEditors(t *testing.T) {
 
 // TestDelete deletes tools and restores one (B-067).
 func TestDelete(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	if _, err := l.Save(draft(t, calcBody), "ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -461,7 +461,7 @@ func TestDelete(t *testing.T) {
 
 // TestFiles reads and writes the four files of a tool and no others (B-069).
 func TestFiles(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	put(t, dir, "a", map[string]string{fileDefinition: `{"id":"a",}`, fileCode: "print(1)"})
 	if text, err := l.ReadFile("a", fileDefinition); err != nil || text != `{"id":"a",}` {
 		t.Errorf("%v: %q", err, text)
@@ -490,7 +490,7 @@ func TestFiles(t *testing.T) {
 
 // TestRecover ends changes after which the process died before all files were written.
 func TestRecover(t *testing.T) {
-	l, dir := open(t)
+	l, dir := library(t)
 	if _, err := l.Save(draft(t, calcBody), "ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +516,7 @@ func TestRecover(t *testing.T) {
 
 // TestVersionsAreFew keeps the latest versions only.
 func TestVersionsAreFew(t *testing.T) {
-	l, _ := open(t)
+	l, _ := library(t)
 	for i := range maxVersions + 3 {
 		if _, err := l.Save(draft(t, `{"id":"a","execution_code":"print(`+strings.Repeat("1", i+1)+`)"}`), "ann"); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ var owner = tools.Scope{Session: "test/1", From: chat.Sender{ID: "1", Role: chat
 // examples returns a Source of the tools in testdata, in a folder of its own.
 func examples(t *testing.T) (*Source, string) {
 	t.Helper()
-	l, dir := open(t)
+	l, dir := library(t)
 	if err := os.CopyFS(dir, os.DirFS("testdata/tools")); err != nil {
 		t.Fatal(err)
 	}
