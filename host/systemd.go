@@ -11,7 +11,8 @@ import (
 )
 
 // unit is the systemd user unit, without its command line and the name of its
-// environment file. Exit code 2 says that trying again cannot help.
+// environment file. Exit code 2 says that trying again cannot help. Programs get cgroups
+// of their own (Delegate), so that one without memory is ended, and not the service.
 const unit = `# Written by "parley install-service", which writes it anew.
 [Unit]
 Description=Parley, a chat gateway with a built-in agent
@@ -28,6 +29,9 @@ RestartPreventExitStatus=2
 TimeoutStopSec=30
 NoNewPrivileges=yes
 UMask=0077
+Delegate=yes
+DelegateSubgroup=gateway
+OOMPolicy=continue
 
 [Install]
 WantedBy=default.target
