@@ -110,12 +110,6 @@ func Start(hosts []string, c Config) (*Proxy, error) {
 		Transport:     transport,
 		Rewrite:       rewrite,
 		FlushInterval: -1,
-		ModifyResponse: func(r *http.Response) error {
-			if r.StatusCode == http.StatusSwitchingProtocols {
-				return errors.New("pass on what the server changed the protocol to")
-			}
-			return nil
-		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			status, text := p.explain(err)
 			http.Error(w, text, status)

@@ -556,6 +556,9 @@ func TestClose(t *testing.T) {
 		tunnel := p.dial(t)
 		_, _ = io.WriteString(tunnel, "CONNECT "+target+" HTTP/1.1\r\n\r\n")
 		first := <-accepted
+		if line, err := bufio.NewReader(tunnel).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Error(line, err)
+		}
 		request := p.dial(t)
 		_, _ = io.WriteString(request, "GET http://"+target+"/ HTTP/1.1\r\nHost: x\r\n\r\n")
 		second := <-accepted
