@@ -30,6 +30,7 @@ const (
 	BucketSubagents        = "helpers"
 	BucketSuspended        = "tries"
 	BucketToolCache        = "toolCache"
+	BucketToolChoices      = "tool choices"
 	BucketToolStats        = "toolStats"
 	BucketWebPasses        = "web/passes"
 	BucketWebPeople        = "web/people"
@@ -108,6 +109,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketSubagents, "subagents", "agent/subagents, a week after their end"},
 		{"bucket", BucketSuspended, "messages that wait for a retry or a model", "agent, when they are answered"},
 		{"bucket", BucketToolCache, "results of tools", "tools, when they expire, or beyond 512"},
+		{"bucket", BucketToolChoices, "which groups of tools people switched", "nobody: one value per person"},
 		{"bucket", BucketToolStats, "statistics of tools", "nobody: one value per tool"},
 		{"bucket", BucketWebPasses, "digests of sign-in links, cookies and API keys", "web, when they have expired"},
 		{"bucket", BucketWebPeople, "people invited to the web page", "nobody: a name is given once"},

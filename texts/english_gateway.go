@@ -9,6 +9,7 @@ func englishGateway() Gateway {
 			Forget:   "forget memories that contain these words",
 			Dream:    "go over my memory now; log, restore, accept: its changes",
 			Skills:   "what I have learnt to do",
+			Groups:   "switch groups of tools off and on, for you",
 			NotDone:  "I could not do that: %s.",
 		},
 		Jobs: Jobs{

@@ -32,6 +32,22 @@ func englishTools() Tools {
 			Failed:    "Subtask “%s” failed",
 			Done:      "%d of %d done",
 		},
+		Groups: Groups{
+			Usage: "/groups lists the groups of tools. /groups off NAME switches one off for you, " +
+				"and /groups on NAME on again.",
+			None:        "There are no tools here.",
+			List:        "Groups of tools:",
+			End:         "Switch one with /groups off NAME or /groups on NAME.",
+			On:          "%s: on (%s)",
+			Off:         "%s: **off** (%s)",
+			FixedOn:     "%s: on, as the owner decided (%s)",
+			FixedOff:    "%s: **off**, as the owner decided (%s)",
+			SwitchedOn:  "From the next answer on I may use the tools of %s.",
+			SwitchedOff: "From the next answer on I do without the tools of %s.",
+			Unknown:     "There is no group of tools called %s here.",
+			Fixed:       "The owner has decided about %s.",
+			OnlyOwners:  "In a group chat only owners can switch tools.",
+		},
 		Approval: Approval{
 			May:     "May I use `%s`?",
 			More:    "… and %d more characters, at the end `%s`",

@@ -4,7 +4,23 @@ package texts
 type Tools struct {
 	Approval Approval
 	Subtask  Subtask
+	Groups   Groups
 	Struck   Format // the same error three times ends the answer: the error
+}
+
+// Groups is what /groups says of the groups of tools.
+type Groups struct {
+	Usage string
+	None  string
+	List  string // above the list
+	End   string // below the list
+
+	On, Off           Format // one of the list that people can switch: its name, its tools
+	FixedOn, FixedOff Format // one that the owner's policy has switched: its name, its tools
+
+	SwitchedOn, SwitchedOff, Unknown, Fixed Format // the name
+
+	OnlyOwners string // in a chat that several people read
 }
 
 // Approval is said around the question whether a call may be made.

@@ -315,7 +315,8 @@ func (g *gateway) forgetSession(ctx context.Context, id chat.SessionID) error {
 // commands are those that the agent has besides its own.
 func (g *gateway) commands() []agent.Command {
 	cron := agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHostOf(g).command}
-	return append(g.knowledge.commands(), cron)
+	groups := agent.Command{Name: "groups", Help: g.texts.Gateway.Commands.Groups, Do: toolboxOf(g).groups}
+	return append(g.knowledge.commands(), cron, groups)
 }
 
 // menu is what the channels show people of all commands.

@@ -151,6 +151,8 @@ func (w *testGateway) liveADay(owner *visitor, unknown int64) {
 		w.tg.Post(who, telegramtest.File{Kind: "document", Name: "a.txt", Type: "text/plain", Data: []byte("x")}, "keep it")
 		w.told(who, "an answer", func(texts []string) bool { return toldOf(texts, "keep it") })
 	}
+	w.tg.Say(person, "/groups off weather")
+	w.told(person, "that they are off", func(texts []string) bool { return toldOf(texts, "without the tools of weather") })
 	w.tg.Say(person, "/new")
 	w.told(person, "a new conversation", func(texts []string) bool { return len(texts) > 0 })
 	w.tg.Say(person, `call ask_user {"question": "Which one?", "choices": ["A", "B"]}`)

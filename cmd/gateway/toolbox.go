@@ -140,6 +140,11 @@ func (t toolbox) profiles() (all []agents.Profile) {
 	return all
 }
 
+// groups answers the slash command /groups.
+func (t toolbox) groups(ctx context.Context, m chat.Message) (string, error) {
+	return t.app.policy.Command(ctx, m, t.app.texts.Tools.Groups)
+}
+
 // undo puts back what the last turn of a session changed in files.
 func (t toolbox) undo(_ context.Context, id chat.SessionID) (string, error) {
 	say := t.app.texts.Gateway.Undo

@@ -17,7 +17,8 @@ import (
 
 // A Book keeps the policy of the owner. Changes take effect from the next turn on.
 type Book struct {
-	configs store.Table[Config] // by Target.key
+	configs store.Table[Config]  // by Target.key
+	choices store.Table[toggles] // by person
 	log     *slog.Logger
 	offer   atomic.Pointer[Offer]
 }
@@ -31,7 +32,12 @@ type Offer struct {
 
 // NewBook returns the Book in s.
 func NewBook(s store.Store, log *slog.Logger) *Book {
-	b := &Book{configs: store.NewTable(s.Bucket(store.BucketPolicy), store.Report[Config]), log: log}
+	b := &Book{
+		configs: store.NewTable(s.Bucket(store.BucketPolicy), store.Report[Config]),
+		choices: store.NewTable(
+			s.Bucket(store.BucketToolChoices), store.Forget[toggles](log, "choice of tools")),
+		log: log,
+	}
 	b.offer.Store(&Offer{})
 	return b
 }
@@ -169,6 +175,11 @@ func (b *Book) rules(ctx context.Context, s tools.Scope) (rules, error) {
 		}
 	}
 	merged.assign()
+	own, _, err := b.choices.Get(ctx, string(s.Whose()))
+	merged.chosen = own.Groups
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return rules{}, fmt.Errorf("read which tools %s chose: %w", s.Whose(), err)
+	}
 	return merged, nil
 }
 

@@ -102,6 +102,7 @@ func (c *choice) notice() string {
 	}
 	slices.Sort(names)
 	return "# Tools that are switched off\n\n" +
-		"The owner has switched these categories of tools off here: " + strings.Join(names, ", ") + ". " +
+		"The owner, or the person you talk to, has switched these categories of tools off here: " +
+		strings.Join(names, ", ") + ". " +
 		"Do not look for another way to do the same; if somebody needs such a tool, say that it is switched off."
 }

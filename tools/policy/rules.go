@@ -18,6 +18,7 @@ func UIBlockKeys() []string { return []string{"block_delete", "block_steps", "bl
 type rules struct {
 	config   Config
 	assigned map[string][]string // categories to which a tool was moved, by its name
+	chosen   map[string]bool     // what people chose for themselves, by category
 	damaged  bool                // a part of the policy cannot be read
 }
 
@@ -38,6 +39,9 @@ func (r rules) state(category string) (on, forced bool) {
 	}
 	if state := r.config.ForcedCategoryStates[category]; state != nil {
 		return *state, true
+	}
+	if on, known := r.chosen[category]; known {
+		return on, false
 	}
 	byDefault := r.config.CategoryOverrides[category].DefaultEnabled
 	return byDefault == nil || *byDefault, false
