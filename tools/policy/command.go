@@ -62,13 +62,13 @@ func (b *Book) choose(ctx context.Context, who chat.Person, category string, on,
 		}
 		return nil
 	})
-	if err == nil && len(chosen.Groups) == 0 {
-		err = b.choices.Delete(ctx, string(who))
-	}
 	if err != nil {
 		return fmt.Errorf("note which tools %s chose: %w", who, err)
 	}
-	return nil
+	if len(chosen.Groups) > 0 {
+		return nil
+	}
+	return b.choices.Delete(ctx, string(who))
 }
 
 // listGroups lists the groups of tools and their states.
