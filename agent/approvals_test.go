@@ -67,7 +67,7 @@ func TestGrants(t *testing.T) {
 		h.start()
 		h.sent = nil
 		h.say("list", "/approvals")
-		h.want("Without asking again, although there is untrusted content, I may:\n\n1. post to a (until /new)\n2. post to b (until 01:00)\n\nTo revoke one, write /approvals revoke NUMBER; to revoke all, /approvals revoke all.")
+		h.want("Without asking again I may:\n\n1. post to a (until /new)\n2. post to b (until 01:00)\n\nTo revoke one, write /approvals revoke NUMBER; to revoke all, /approvals revoke all.")
 		h.say("new", "/new")
 		synctest.Wait()
 		do("a", "no")

@@ -206,7 +206,7 @@ func englishAgent() Agent {
 				"one of these, or /approvals revoke all.",
 			NotOwner: "Only owners can revoke approvals.",
 			Revoked:  "Revoked. I will ask again.",
-			List:     "Without asking again, although there is untrusted content, I may:",
+			List:     "Without asking again I may:",
 			End:      "To revoke one, write /approvals revoke NUMBER; to revoke all, /approvals revoke all.",
 			UntilNew: "until /new",
 			Until:    "until %s",

@@ -106,6 +106,7 @@ type Outcome struct {
 
 	Dropped int64    // bytes that it wrote beyond Limits.Output
 	Refused []string // hosts that it tried to reach and may not, each once, such as "example.com:443"
+	Reached []string // those of Network.Hosts that it reached
 }
 
 // An End is the reason for which a program ended.

@@ -68,14 +68,14 @@ func mayBeInBackground(c tools.Call) bool {
 }
 
 // newCommand returns the record of a command that c runs.
-func (s *Shell) newCommand(c tools.Call, in execArgs) Command {
+func (s *Shell) newCommand(c tools.Call, in execArgs, fromNetwork bool) Command {
 	id := fmt.Sprintf("%.4x", sha256.Sum256([]byte("exec "+c.Key())))
 	cmd := Command{
 		ID: id, Call: c.Key(), Process: s.id, Session: c.Session, At: c.At, From: c.From, Group: c.Group,
 		Command: in.Command, Began: time.Now(), State: Running, Report: true,
-		Tainted: c.Tainted || in.Network, Sources: c.Sources,
+		Tainted: c.Tainted || fromNetwork, Sources: c.Sources,
 	}
-	if in.Network {
+	if fromNetwork {
 		cmd.Sources = chat.JoinSources(cmd.Sources, "the output of a command that could reach the network")
 	}
 	return cmd
@@ -89,7 +89,7 @@ func (s *Shell) runInBackground(ctx context.Context, c tools.Call, in execArgs, 
 	if !mayBeInBackground(c) {
 		return tools.Result{}, errors.New("nobody could be told here how it ends: run it without background")
 	}
-	cmd := s.newCommand(c, in)
+	cmd := s.newCommand(c, in, r.mayReachOut())
 	if err := s.record(ctx, c, &cmd); err != nil {
 		return tools.Result{}, err
 	}
@@ -105,7 +105,7 @@ func began(id string) string {
 
 // moveToBackground lets a command that takes long go on without the call.
 func (s *Shell) moveToBackground(ctx context.Context, c tools.Call, in execArgs, p *process) (tools.Result, error) {
-	cmd := s.newCommand(c, in)
+	cmd := s.newCommand(c, in, p.mayReachOut)
 	cmd.Began = cmd.Began.Add(-waitTime)
 	stdout, stderr, seen := p.output.texts()
 	cmd.Seen = seen

@@ -218,7 +218,7 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 			return tools.Result{}, fmt.Errorf("keep the state of the shell: %w", err)
 		}
 	}
-	if c.Tainted || job.reachesOut() {
+	if c.Tainted || proc.reachedOut() {
 		e.markWritten(c, began)
 	}
 	return e.result(c, in, p, proc)
@@ -242,12 +242,12 @@ func (e executor) result(c tools.Call, in execArgs, at spot, p *process) (tools.
 	r := tools.Result{Text: clip(whole)}
 	if r.Text != whole {
 		r.Cut = true
-		r.File, _ = tools.SaveResult(c, whole, c.Tainted || p.reachesOut) // without it there are still both ends
+		r.File, _ = tools.SaveResult(c, whole, c.Tainted || p.reachedOut()) // without it there are still both ends
 	}
 	if r.File != "" {
 		r.Text += "\n\nFull output saved to: " + r.File
 	}
-	if p.reachesOut {
+	if p.reachedOut() {
 		r.Tainted = true
 		r.Sources = []string{"the output of a command that could reach the network"}
 	}

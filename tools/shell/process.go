@@ -16,19 +16,20 @@ type run struct {
 	limit time.Duration
 }
 
-// reachesOut reports whether what it writes may come from the network.
-func (r run) reachesOut() bool { return r.spec.Network.All || len(r.spec.Network.Hosts) > 0 }
+// mayReachOut reports whether what it writes may come from the network.
+func (r run) mayReachOut() bool { return r.spec.Network.All || len(r.spec.Network.Hosts) > 0 }
 
 // A process is a command at work, or how it ended.
 type process struct {
-	output     recorder
-	limit      time.Duration
-	work       context.Context // of the command
-	cancel     context.CancelCauseFunc
-	reachesOut bool           // what it writes may come from the network
-	session    chat.SessionID // for which it runs in the background; "" if it is waited for
-	done       chan struct{}  // closed when it has ended; then the rest is set
-	noted      chan struct{}  // closed when the end of one in the background was noted
+	output      recorder
+	limit       time.Duration
+	work        context.Context // of the command
+	cancel      context.CancelCauseFunc
+	mayReachOut bool           // to the network
+	allNetwork  bool           // it may reach all of the network
+	session     chat.SessionID // for which it runs in the background; "" if it is waited for
+	done        chan struct{}  // closed when it has ended; then the rest is set
+	noted       chan struct{}  // closed when the end of one in the background was noted
 
 	outcome      sandbox.Outcome
 	err          error // why it did not run
@@ -45,12 +46,13 @@ var (
 func (s *Shell) start(ctx context.Context, r run) *process {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &process{
-		limit:      r.limit,
-		work:       work,
-		cancel:     cancel,
-		reachesOut: r.reachesOut(),
-		done:       make(chan struct{}),
-		noted:      make(chan struct{}),
+		limit:       r.limit,
+		work:        work,
+		cancel:      cancel,
+		mayReachOut: r.mayReachOut(),
+		allNetwork:  r.spec.Network.All,
+		done:        make(chan struct{}),
+		noted:       make(chan struct{}),
 	}
 	r.spec.Stdout, r.spec.Stderr = p.output.streams()
 	s.work.Go(func() {
@@ -65,6 +67,9 @@ func (s *Shell) start(ctx context.Context, r run) *process {
 	})
 	return p
 }
+
+// reachedOut reports whether what p, which has ended, has written may come from the network.
+func (p *process) reachedOut() bool { return p.allNetwork || len(p.outcome.Reached) > 0 }
 
 // await waits for a command. It returns moved and what to tell the model if the command goes on in
 // the background, and an error if ctx ended.

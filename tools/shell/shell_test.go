@@ -436,6 +436,25 @@ func TestSpec(t *testing.T) {
 	}
 }
 
+// R-S12: what comes from the network is untrusted content; what could and does not is none.
+func TestReachedHosts(t *testing.T) {
+	var reached []string
+	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+		return sandbox.Outcome{End: sandbox.Exited, Reached: reached}, nil
+	}), Settings{Network: []string{"pypi.org"}})
+	if r := b.run("true"); r.Failed || r.Tainted {
+		t.Errorf("%+v", r)
+	}
+	reached = []string{"pypi.org:443"}
+	if r := b.run("true"); r.Failed || !r.Tainted || len(r.Sources) != 1 {
+		t.Errorf("%+v", r)
+	}
+	reached = nil
+	if r := b.call("exec", map[string]any{"command": "true", "network": true}); r.Failed || !r.Tainted {
+		t.Errorf("%+v", r)
+	}
+}
+
 // If no sandbox holds, nothing is run, and the model reads what helps.
 func TestNoSandbox(t *testing.T) {
 	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {

@@ -75,6 +75,7 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 	defer p.Started()
 	o, err := r.run(ctx, s, program, p.File())
 	o.Refused = p.Refused()
+	o.Reached = p.Reached()
 	return o, err
 }
 

@@ -159,6 +159,13 @@ func (p *Proxy) Refused() []string {
 	return slices.Clone(p.refused)
 }
 
+// Reached returns the hosts that the program reached, with their ports, each once.
+func (p *Proxy) Reached() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.reached)
+}
+
 // Close ends all connections, and returns when none is left.
 func (p *Proxy) Close() {
 	p.stop()

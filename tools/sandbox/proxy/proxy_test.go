@@ -195,6 +195,9 @@ func TestReached(t *testing.T) {
 	if refused := p.Refused(); len(refused) > 0 {
 		t.Errorf("refused: %q", refused)
 	}
+	if reached := p.Reached(); len(reached) != 3 {
+		t.Errorf("reached: %q, want three hosts", reached)
+	}
 	p.Close()
 	if got := strings.Count(log.String(), "host=site.test:"+port+" address=127.0.0.1:"+port); got != 1 {
 		t.Errorf("logged %d times, want once:\n%s", got, log.String())
