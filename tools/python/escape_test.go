@@ -272,6 +272,7 @@ func TestBombs(t *testing.T) {
 				"memory":     "x = bytearray(4 << 30)",
 				"slowly":     "x = []\nwhile True: x.append(bytearray(1 << 20))",
 				"processes":  "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+				"sessions":   "import os\nwhile True:\n    try:\n        if os.fork() == 0: os.setsid()\n    except OSError: pass",
 				"threads":    "import threading, time\nfor i in range(1000): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
 				"orphans":    "import os, signal, time\nif os.fork() == 0:\n    os.setsid()\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    if os.fork() == 0: time.sleep(60)\n    time.sleep(60)\nwhile True: pass",
 				"big file":   "f = open('x.bin', 'wb')\nwhile True: f.write(b'x' * (1 << 20))",

@@ -18,10 +18,10 @@ type Tree struct {
 
 // A stat is what /proc says of one process.
 type stat struct {
-	pid, parent, session int
-	zombie               bool
-	threads              int
-	started              uint64
+	pid, parent, group, session int
+	zombie                      bool
+	threads                     int
+	started                     uint64
 }
 
 // find returns the processes of t that are alive.
@@ -74,9 +74,7 @@ func (t *Tree) Kill() error {
 		stopped := 0
 		for round := 0; round < 20; round++ {
 			alive := t.find()
-			for _, s := range alive {
-				_ = syscall.Kill(s.pid, syscall.SIGSTOP)
-			}
+			stop(alive)
 			if len(alive) == stopped {
 				break
 			}
@@ -94,6 +92,33 @@ func (t *Tree) Kill() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// stop stops processes, and all of their groups: the kernel stops a group at once, so that those that
+// fork faster than one can look at them are stopped, too. A group is in one session, and no program
+// that was started in a session of its own can be in that of this process.
+func stop(alive []stat) {
+	own, err := sessionOf(0)
+	groups := map[int]bool{}
+	for _, s := range alive {
+		if err == 0 && s.group > 1 && s.session != own {
+			groups[s.group] = true
+		}
+	}
+	for group := range groups {
+		_ = syscall.Kill(-group, syscall.SIGSTOP)
+	}
+	for _, s := range alive {
+		if !groups[s.group] {
+			_ = syscall.Kill(s.pid, syscall.SIGSTOP)
+		}
+	}
+}
+
+// sessionOf returns the session of a process; 0 is this one.
+func sessionOf(pid int) (int, syscall.Errno) {
+	session, _, err := syscall.RawSyscall(syscall.SYS_GETSID, uintptr(pid), 0, 0)
+	return int(session), err
 }
 
 // readStats returns all processes that /proc shows.
@@ -121,6 +146,7 @@ func readStats() map[int]stat {
 const (
 	statState   = 0
 	statParent  = 1
+	statGroup   = 2
 	statSession = 3
 	statThreads = 17
 	statStarted = 19
@@ -143,7 +169,7 @@ func readStat(pid int) (stat, bool) {
 	started, _ := strconv.ParseUint(string(fields[statStarted]), 10, 64)
 	state := fields[statState][0]
 	return stat{
-		pid: pid, parent: number(statParent), session: number(statSession),
+		pid: pid, parent: number(statParent), group: number(statGroup), session: number(statSession),
 		zombie: state == 'Z' || state == 'X', threads: number(statThreads), started: started,
 	}, true
 }
