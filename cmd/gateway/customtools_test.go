@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,6 +79,41 @@ func TestCustomTools(t *testing.T) {
 	w.told(guest, "a refusal", func(texts []string) bool { return slices.Contains(texts, "Only owners can see that.") })
 	audit, _ := w.run("", "audit")
 	if !strings.Contains(audit, fmt.Sprintf("%d at telegram:%d", person, person)) || !strings.Contains(audit, "calc done") {
+		t.Errorf("the audit log has\n%s", audit)
+	}
+}
+
+// TestTrialOfCustomTool: the owner's page saves a tool, and runs what is in its editor through the
+// pipeline of all calls (B-018, B-063).
+func TestTrialOfCustomTool(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	w.customTools(map[string]any{})
+	w.start()
+	owner := w.visit()
+	post := func(path, body string) string {
+		status, answer := owner.do("POST", path, json.RawMessage(body))
+		return fmt.Sprint(status, " ", answer)
+	}
+	const draft = `{"id": "shout", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}, ` +
+		`"execution_code": "print('{text}'.upper())"}`
+	tried := post("/api/admin/custom-tools/test", `{"draft": `+draft+`, "arguments": {"text": "it's"}}`)
+	for _, want := range []string{"200 ", `"output":"IT'S"`, `"arguments":{"text":"it's"}`, `print(f'{__s_text__}'.upper())`} {
+		if !strings.Contains(tried, want) {
+			t.Errorf("the trial has no %s: %s", want, tried)
+		}
+	}
+	if saved := post("/api/admin/custom-tools", draft); !strings.HasPrefix(saved, "200 ") {
+		t.Fatalf("saved: %s", saved)
+	}
+	if got := w.does(person, `shout {"text": "loud"}`); !strings.Contains(got, `"message":"LOUD"`) {
+		t.Errorf("the saved tool: %s", got)
+	}
+	if refused := post("/api/admin/custom-tools", `{"id": "read_file"}`); !strings.HasPrefix(refused, "400 ") {
+		t.Errorf("a tool of a built-in name: %s", refused)
+	}
+	audit, _ := w.run("", "audit")
+	if !strings.Contains(audit, "shout done, call test-") || !strings.Contains(audit, "custom tool saved: shout") {
 		t.Errorf("the audit log has\n%s", audit)
 	}
 }

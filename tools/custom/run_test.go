@@ -428,7 +428,7 @@ func TestSandboxOfTools(t *testing.T) {
 // TestOwnersOnly offers the tools to owners, decided for each person (B-013, B-014, B-017).
 func TestOwnersOnly(t *testing.T) {
 	s, dir := examples(t)
-	put(t, dir, "calc", map[string]string{fileDefinition: `{"id":"calc","category":"net","description":"x"}`})
+	put(t, dir, "calc", map[string]string{fileDefinition: `{"id":"calc","category":"net","read_only":true}`})
 	f := &fakeRunner{outcome: sandbox.Outcome{End: sandbox.Exited}}
 	s.Runner = f
 	guest := owner
@@ -450,10 +450,12 @@ func TestOwnersOnly(t *testing.T) {
 		if len(k.Specs()) != 4 {
 			t.Errorf("%s: an owner is offered %v", name, k.Specs())
 		}
-		call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "echo", Args: `{"text":"x"}`}, Scope: guest}
-		joined := k.Call(t.Context(), call)
-		if joined.Code != tools.CodeNotFound || !strings.Contains(joined.Text, "Tool 'echo' not found") {
-			t.Errorf("%s: a guest who joins the turn of an owner reads %s", name, joined.Text)
+		for _, id := range []string{"echo", "calc"} { // calc needs no approval
+			call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: id, Args: `{"text":"x"}`}, Scope: guest}
+			joined := k.Call(t.Context(), call)
+			if joined.Code != tools.CodeNotFound || !strings.Contains(joined.Text, "Tool '"+id+"' not found") {
+				t.Errorf("%s: a guest who joins the turn of an owner reads %s", name, joined.Text)
+			}
 		}
 	}
 	if len(f.asked) != 0 {
