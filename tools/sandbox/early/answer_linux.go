@@ -75,17 +75,35 @@ func answer(listener int, p Plan) {
 			time.Sleep(time.Millisecond) // the caller was killed, or there is none any more
 			continue
 		}
-		a := response{id: r.id}
-		if err := p.perform(listener, r); err != nil {
-			errno, known := err.(syscall.Errno)
-			if !known || errno == syscall.EACCES {
-				errno = syscall.EPERM
-			}
-			a.errno = -int32(errno)
-		}
+		a := p.respond(listener, r)
 		_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), sendResponse, uintptr(unsafe.Pointer(&a)))
 	}
 }
+
+// respond returns what becomes of r.
+func (p Plan) respond(listener int, r request) response {
+	a := response{id: r.id}
+	if r.isSignal() && r.maySignal() {
+		a.flags = proceed
+		return a
+	}
+	err := error(syscall.EPERM)
+	if !r.isSignal() {
+		err = p.perform(listener, r)
+	}
+	if err == nil {
+		return a
+	}
+	errno, known := err.(syscall.Errno)
+	if !known || errno == syscall.EACCES {
+		errno = syscall.EPERM
+	}
+	a.errno = -int32(errno)
+	return a
+}
+
+// proceed as flag of a response has the kernel do what it was asked.
+const proceed = 1
 
 // perform does in the place of a program what it asks for, if it may.
 func (p Plan) perform(listener int, r request) error {
@@ -183,6 +201,11 @@ func changeMode(file string, _ int, r request, c changer) error {
 		return syscall.EPERM
 	}
 	return syscall.Chmod(file, mode)
+}
+
+// changeSize is truncate.
+func changeSize(file string, _ int, r request, c changer) error {
+	return syscall.Truncate(file, int64(r.args[c.value]))
 }
 
 // changeOwner is chown, to the owner that a file has.

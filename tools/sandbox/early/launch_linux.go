@@ -161,6 +161,7 @@ const (
 	JumpGreater  = 0x25
 	JumpAtLeast  = 0x35
 	JumpBits     = 0x45
+	And          = 0x54
 	Return       = 0x06
 	OffsetNumber = 0
 	OffsetArch   = 4

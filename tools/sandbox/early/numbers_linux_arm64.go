@@ -4,9 +4,10 @@ import "syscall"
 
 // Numbers of system calls that package syscall lacks.
 const (
-	sysSeccomp   = 277
-	sysPidfdOpen = 434
-	sysFchmodat2 = 452
+	sysSeccomp         = 277
+	sysPidfdOpen       = 434
+	sysPidfdSendSignal = 424
+	sysFchmodat2       = 452
 )
 
 var changers = map[int32]changer{
@@ -16,4 +17,5 @@ var changers = map[int32]changer{
 	syscall.SYS_FCHOWN:    {changeOwner, 0, -1, 1, -1},
 	syscall.SYS_FCHOWNAT:  {changeOwner, 0, 1, 2, 4},
 	syscall.SYS_UTIMENSAT: {changeTimes, 0, 1, 2, 3},
+	syscall.SYS_TRUNCATE:  {changeSize, -1, 0, 1, -1},
 }

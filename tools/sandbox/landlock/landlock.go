@@ -10,4 +10,4 @@
 package landlock
 
 // Advice is what an operator can do if this driver does not hold.
-const Advice = "it needs Linux 6.12 or later with landlock among the lsm= of the kernel (cat /sys/kernel/security/lsm)"
+const Advice = "it needs Linux 5.13 or later with landlock among the lsm= of the kernel (cat /sys/kernel/security/lsm)"

@@ -18,6 +18,7 @@ import (
 type Runner struct {
 	supervisor sandbox.Supervisor
 	system     system
+	most       int // the highest version of Landlock to use, for tests; 0 is what the kernel has
 }
 
 // New returns a Runner.
@@ -44,7 +45,11 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
-	ruleset, err := view.ruleset(s.Network.All)
+	version, err := r.version()
+	if err != nil {
+		return sandbox.Outcome{}, err
+	}
+	ruleset, err := view.ruleset(version, s.Network.All)
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
@@ -58,7 +63,7 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 			"GIT_CONFIG_NOSYSTEM": "1", // it is there and cannot be read, which git finds odd
 		}),
 		Temp:   temp,
-		Filter: seccomp.Confined(s.Network.All),
+		Filter: seccomp.Confined(s.Network.All, version),
 	}
 	if plan.Dir == "" {
 		plan.Dir = temp
@@ -104,11 +109,14 @@ func result(file *os.File) error {
 	return errors.New("the launcher ended before it started the program")
 }
 
-// Version returns the version of the kernel's Landlock, and ErrNoSandbox if it has none.
-func Version() (int, error) {
+// version returns the version of Landlock that is used, and ErrNoSandbox if the kernel has none.
+func (r *Runner) version() (int, error) {
 	version, err := ll.LandlockGetABIVersion()
 	if err != nil {
 		return 0, fmt.Errorf("%w: this kernel has no Landlock, or it is switched off (%w)", sandbox.ErrNoSandbox, err)
+	}
+	if r.most > 0 {
+		version = min(version, r.most)
 	}
 	return version, nil
 }

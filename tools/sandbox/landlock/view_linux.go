@@ -147,12 +147,8 @@ func isSystem(path string) bool {
 	return false
 }
 
-// ruleset returns what Landlock is to allow a program.
-func (v view) ruleset(network bool) (*os.File, error) {
-	version, err := Version()
-	if err != nil {
-		return nil, err
-	}
+// ruleset returns what Landlock of a version is to allow a program.
+func (v view) ruleset(version int, network bool) (*os.File, error) {
 	attr := handled(version, network)
 	fd, err := ll.LandlockCreateRuleset(&attr, 0)
 	if err != nil {

@@ -1,6 +1,52 @@
 package landlock
 
-import "testing"
+import (
+	"bytes"
+	"strconv"
+	"testing"
+
+	"parley/tools/sandbox"
+	"parley/tools/sandbox/probe"
+)
+
+// R-S16: what the Landlock of older kernels does not know about, the filter and the launcher take
+// care of: Linux 5.13 has version 1, 6.1 has 2, 6.8 has 4 and 6.12 has 6.
+func TestOldKernels(t *testing.T) {
+	for version := 1; version <= 6; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			r := &Runner{most: version}
+			attempts, err := probe.Run(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range attempts {
+				if !a.Held {
+					t.Errorf("%s: %s", a.Name, a.Detail)
+				}
+			}
+			dir := t.TempDir()
+			var out bytes.Buffer
+			script := `sleep 60 & kill $! && wait $!; echo $?
+				timeout 0.05 sleep 60; echo $?
+				setsid sleep 60 & sleep 0.05; kill -- -$!; wait $!; echo $?
+				kill -9 $PPID 2>/dev/null || echo held
+				echo long >a; python3 -c 'import os; os.truncate("a", 0)'
+				stat -c %s a
+				python3 -c 'import os; os.open("/etc/passwd", os.O_RDONLY|os.O_TRUNC)' 2>/dev/null || echo held
+				python3 -c '
+import os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+os.kill(os.getpid(), signal.SIGTERM)'; echo $?`
+			_, err = r.Run(t.Context(), sandbox.Spec{
+				Args: []string{"bash", "-c", script}, Dir: dir, Stdout: &out, Stderr: &out,
+				Folders: []sandbox.Folder{{Path: dir, Access: sandbox.ReadWrite}},
+			})
+			if want := "143\n124\n143\nheld\n0\nheld\n7\n"; err != nil || out.String() != want {
+				t.Errorf("%v, wrote %q, want %q", err, out.String(), want)
+			}
+		})
+	}
+}
 
 func BenchmarkRuleset(b *testing.B) {
 	temp := b.TempDir()
@@ -10,7 +56,7 @@ func BenchmarkRuleset(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		f, err := v.ruleset(false)
+		f, err := v.ruleset(1, false)
 		if err != nil {
 			b.Fatal(err)
 		}

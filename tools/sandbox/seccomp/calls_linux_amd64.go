@@ -15,3 +15,6 @@ var (
 	}
 	sharedHere = []uint32{unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT} // programs use utimensat
 )
+
+// openFlags has the system calls that open files, and which argument has their flags.
+var openFlags = map[uint32]uint32{unix.SYS_OPEN: 1, unix.SYS_OPENAT: 2}

@@ -9,3 +9,6 @@ const (
 
 // The system calls of kernel and shared that other machines lack.
 var kernelHere, sharedHere []uint32
+
+// openFlags has the system calls that open files, and which argument has their flags.
+var openFlags = map[uint32]uint32{unix.SYS_OPENAT: 2}

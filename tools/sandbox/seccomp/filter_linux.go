@@ -116,11 +116,26 @@ const (
 	missing = early.Error | uint32(unix.ENOSYS)
 )
 
+// Versions of Landlock.
+const (
+	withTruncate = 3 // files are protected from being cut off: Linux 6.2
+	withSignals  = 6 // processes outside are protected from signals: Linux 6.12
+)
+
 // Confined returns the filter of a program that shares namespaces with others and has confined
-// itself with Landlock. It may use the network or not. About early.Changers somebody has to be asked.
-func Confined(network bool) []early.Instruction {
+// itself with Landlock, which is of a version. It may use the network or not. About early.Changers
+// and, if Landlock is old, early.Signals somebody has to be asked.
+func Confined(network bool, version int) []early.Instruction {
 	var p program
 	p.begin()
+	if version < withSignals {
+		for _, call := range early.Signals {
+			p.returnIf(early.JumpEqual, call, early.Ask)
+		}
+	}
+	if version < withTruncate {
+		p.refuseTruncation()
+	}
 	for _, call := range shared {
 		p.returnIf(early.JumpEqual, call, refuse)
 	}
@@ -208,6 +223,20 @@ func (p *program) end() []early.Instruction {
 	})
 	p.add(early.Return, early.Allow)
 	return *p
+}
+
+// refuseTruncation refuses to open a file for reading and cut it off at the same time. Opening for
+// writing is a matter of Landlock of any version.
+func (p *program) refuseTruncation() {
+	p.returnIf(early.JumpEqual, unix.SYS_OPENAT2, missing) // its flags are in memory
+	for call, arg := range openFlags {
+		p.forCall(call, func() {
+			p.load(arg)
+			p.add(early.And, unix.O_TRUNC|unix.O_ACCMODE)
+			p.returnIf(early.JumpEqual, unix.O_TRUNC|unix.O_RDONLY, refuse)
+			p.returnIf(early.JumpEqual, unix.O_TRUNC|unix.O_ACCMODE, refuse) // for neither, but ioctl
+		})
+	}
 }
 
 // socketFamilies allows the sockets of the internet, and those that tell of the machine's own
