@@ -83,10 +83,10 @@ func (s Sandbox) mendBwrap(r sandbox.Report) string {
 	return r.Advice
 }
 
-// The first kernel whose Landlock can keep a program from signalling others, and from abstract sockets.
+// The first kernel with Landlock. What the Landlock of older ones lacks, the driver makes up for.
 const (
-	landlockMajor = 6
-	landlockMinor = 12
+	landlockMajor = 5
+	landlockMinor = 13
 )
 
 // mendLandlock looks at what keeps the kernel from having Landlock.
@@ -97,7 +97,7 @@ func (s Sandbox) mendLandlock(r sandbox.Report) string {
 		return r.Advice
 	}
 	if major < landlockMajor || major == landlockMajor && minor < landlockMinor {
-		return "a kernel from 6.12 on; this one is " + strconv.Quote(release)
+		return "a kernel from 5.13 on; this one is " + strconv.Quote(release)
 	}
 	modules, err := fs.ReadFile(s.Root, "sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(modules))

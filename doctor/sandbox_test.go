@@ -59,7 +59,7 @@ func TestSandbox(t *testing.T) {
 			status: Warn, text: "none holds on this machine, so models can run no programs\nbwrap: ",
 			advice: "bwrap: sudo apt-get install bubblewrap\nlandlock: boot the kernel with lsm=landlock,lockdown,capability,yama"},
 		{name: "an old kernel", choice: sandbox.Choice{Reports: []sandbox.Report{failed("landlock", denied)}},
-			root: kernel("kernel/osrelease", "6.1.0-26-amd64"), status: Warn, text: "none holds", advice: `landlock: a kernel from 6.12 on; this one is "6.1.0-26-amd64"`},
+			root: kernel("kernel/osrelease", "5.10.0-26-amd64"), status: Warn, text: "none holds", advice: `landlock: a kernel from 5.13 on; this one is "5.10.0-26-amd64"`},
 		{name: "Landlock is there, and fails", choice: sandbox.Choice{Reports: []sandbox.Report{failed("landlock", denied)}},
 			root:   fstest.MapFS{"proc/sys/kernel/osrelease": file("7.0.0"), "sys/kernel/security/lsm": file("capability,landlock,yama")},
 			status: Warn, text: "none holds", advice: "landlock: advice for landlock"},
