@@ -166,6 +166,7 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		Log:   g.Log,
 		Image: func() string { return g.now.Load().Tools.Exec.Image },
 		Owner: g.Config.DataDir,
+		Hide:  []string{g.Config.DataDir, g.Config.File},
 	})
 	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {

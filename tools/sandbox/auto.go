@@ -83,6 +83,7 @@ type Choice struct {
 // first time, or when somebody asks.
 type Auto struct {
 	probe  Probe
+	hidden []Folder                  // from every program
 	chosen atomic.Pointer[Candidate] // nil: to be found out
 
 	mu         sync.Mutex  // held while drivers are probed
@@ -112,12 +113,25 @@ func (a *Auto) Use(name string) {
 	a.chosen.Store(nil)
 }
 
+// Hide keeps what is at paths from every program, although it may be in a folder that all of them
+// see, such as /usr. What is granted below them stays granted. It must be called before Run.
+func (a *Auto) Hide(paths ...string) {
+	system := SystemFolders()
+	for _, path := range paths {
+		within := func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
+		if slices.ContainsFunc(system, within) { // nothing else is seen anyway
+			a.hidden = append(a.hidden, Folder{Path: path, Access: Hidden})
+		}
+	}
+}
+
 // Run implements [Runner]. If no driver holds, it runs nothing and returns ErrNoSandbox.
 func (a *Auto) Run(ctx context.Context, s Spec) (Outcome, error) {
 	chosen, err := a.choose(ctx)
 	if err != nil {
 		return Outcome{}, err
 	}
+	s.Folders = slices.Concat(a.hidden, s.Folders)
 	return chosen.Runner.Run(ctx, s)
 }
 

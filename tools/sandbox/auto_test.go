@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,4 +168,28 @@ func TestAutoForgetsABrokenOffProbe(t *testing.T) {
 	if choice, err := a.Choice(t.Context()); err != nil || choice.Driver != "strong" || len(choice.Reports) != 1 {
 		t.Errorf("%+v, %v", choice, err)
 	}
+}
+
+// R-S16: the data folder and the config are absent, even if they are among the system's programs.
+func TestHide(t *testing.T) {
+	var got []Folder
+	a := NewAuto(nil, Candidate{Name: "bare", Runner: recorder{&got}, Bare: true})
+	a.Use("bare")
+	a.Hide("/usr/local/parley/data", "/usr/local/parley/config.json", "/home/ann/.parley")
+	work := Folder{"/usr/local/parley/data/workspace/work", ReadWrite}
+	if _, err := a.Run(t.Context(), Spec{Args: []string{"true"}, Folders: []Folder{work}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []Folder{{"/usr/local/parley/data", Hidden}, {"/usr/local/parley/config.json", Hidden}, work}
+	if !slices.Equal(got, want) {
+		t.Errorf("granted are %v, want %v", got, want)
+	}
+}
+
+// A recorder is a Runner that notes what it was to grant.
+type recorder struct{ folders *[]Folder }
+
+func (r recorder) Run(_ context.Context, s Spec) (Outcome, error) {
+	*r.folders = s.Folders
+	return Outcome{End: Exited}, nil
 }

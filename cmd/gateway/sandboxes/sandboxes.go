@@ -19,6 +19,7 @@ type Config struct {
 	Log   *slog.Logger
 	Image func() string // of containers
 	Owner string        // says whose the containers are; no two runners at the same time have the same
+	Hide  []string      // what no program may see: the data folder, the config
 }
 
 // New returns what runs programs in the strongest sandbox that holds on this machine, or in the one
@@ -28,7 +29,7 @@ func New(c Config) *sandbox.Auto {
 	if err != nil {
 		self = "" // then bwrap has no relay, and lets no program reach some hosts only
 	}
-	return sandbox.NewAuto(probe.Run,
+	auto := sandbox.NewAuto(probe.Run,
 		sandbox.Candidate{
 			Name:   "bwrap",
 			Runner: bwrap.New(bwrap.Config{Relay: self, Proxy: proxy.Config{Log: c.Log}}),
@@ -43,4 +44,6 @@ func New(c Config) *sandbox.Auto {
 		},
 		sandbox.Candidate{Name: "none", Runner: none.Runner{}, Bare: true},
 	)
+	auto.Hide(c.Hide...)
+	return auto
 }
