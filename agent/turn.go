@@ -191,7 +191,10 @@ func (t *turn) system(ctx context.Context) (system string, err error) {
 	} else {
 		system, err = t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose())
 	}
-	return conversation.Join(system, t.kit.Notice), err
+	if t.kit.Notice != "" {
+		system = conversation.Join(system, t.kit.Notice)
+	}
+	return system, err
 }
 
 // age returns how long ago it was said, as far as can be told: the wall clock may

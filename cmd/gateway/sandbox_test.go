@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,9 +38,9 @@ func TestSandboxIsTold(t *testing.T) {
 		{"none", "strong", "WARN", "programs of models run without a sandbox", "Programs run WITHOUT a sandbox"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			probes := 0
+			var probes atomic.Int32
 			probe := func(_ context.Context, r sandbox.Runner) ([]sandbox.Attempt, error) {
-				probes++
+				probes.Add(1)
 				return []sandbox.Attempt{{Name: "escape", Held: *r.(*namedRunner).name == c.driver}}, nil
 			}
 			runner := func(name string) sandbox.Candidate {
@@ -54,7 +55,7 @@ func TestSandboxIsTold(t *testing.T) {
 				logSandbox(t.Context(), auto, slog.New(slog.NewTextHandler(&log, nil)))
 			}()
 			time.Sleep(sandboxDelay - time.Second)
-			if probes > 0 {
+			if probes.Load() > 0 {
 				t.Error("a sandbox is tried out while Parley starts")
 			}
 			<-done

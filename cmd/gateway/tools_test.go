@@ -242,7 +242,7 @@ call write_file {"path": "notes/page.md", "content": "what I read"}
 	if string(now) != string(rules) || strings.Contains(string(soul), "You are mine") || !there(diary) || len(w.tg.Chat(8888)) > 0 {
 		t.Errorf("the page had its way: AGENTS.md %.80q, SOUL.md %.80q, a diary %v, said %v", now, soul, there(diary), w.tg.Chat(8888))
 	}
-	if !there(filepath.Join(w.dir, "workspace", homeOf(asker), "notes", "page.md")) {
+	if !there(filepath.Join(w.dir, "workspace", "notes", "page.md")) {
 		t.Error("a note could not be written without asking")
 	}
 }

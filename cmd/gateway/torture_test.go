@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/channels/telegram/telegramtest"
+	"parley/chat"
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/scheduler"
@@ -235,7 +236,9 @@ func (h *chaos) fail() {
 func (h *chaos) checkCalls() {
 	h.t.Helper()
 	files, err := filepath.Glob(filepath.Join(h.dir, "workspace", "log", "*.txt"))
-	if err != nil || len(files) == 0 {
+	theirs, wrong := filepath.Glob(filepath.Join(h.dir, "workspace", chat.PeopleDir, "*", "log", "*.txt"))
+	files = append(files, theirs...)
+	if err = errors.Join(err, wrong); err != nil || len(files) == 0 {
 		h.t.Errorf("no call was made: %v", err)
 	}
 	for _, file := range files {
