@@ -434,8 +434,8 @@ func useNetwork(t *testing.T, s *suite) {
 const bomb = `b() { [ $1 -gt 0 ] && { b $(($1-1)) | b $(($1-1)) & }; sleep 50; }; b 12; sleep 50`
 
 const (
-	// eatTogether has six processes keep 100 MB each. The end of what they read is all they want.
-	eatTogether = `for i in 1 2 3 4 5 6; do { head -c 100000000 /dev/zero; sleep 50; } | tail -c 100000000 & done; wait`
+	// eatTogether has six processes keep as many bytes each. The end of what they read is all they want.
+	eatTogether = `for i in 1 2 3 4 5 6; do { head -c $0 /dev/zero; sleep 50; } | tail -c $0 & done; wait`
 	writeSparse = `truncate -s 10G sparse; dd if=/dev/zero of=sparse bs=1 count=1 seek=10G; exit 1`
 )
 
@@ -462,12 +462,12 @@ func exceedLimits(t *testing.T, s *suite) {
 			sandbox.Limits{CPU: time.Second}, []sandbox.End{sandbox.Exceeded},
 		},
 		{
-			"memory of one", []string{s.self, commandEat, "800000000"},
-			sandbox.Limits{Memory: 200 * mb}, []sandbox.End{sandbox.Exceeded, sandbox.Exited},
+			"memory of one", []string{s.self, commandEat, strconv.Itoa(memoryFactor * 800_000_000)},
+			sandbox.Limits{Memory: memoryFactor * 200 * mb}, []sandbox.End{sandbox.Exceeded, sandbox.Exited},
 		},
 		{
-			"memory of many", []string{"sh", "-c", eatTogether},
-			sandbox.Limits{Memory: 300 * mb}, []sandbox.End{sandbox.Exceeded},
+			"memory of many", []string{"sh", "-c", eatTogether, strconv.Itoa(memoryFactor * 100_000_000)},
+			sandbox.Limits{Memory: memoryFactor * 300 * mb}, []sandbox.End{sandbox.Exceeded},
 		},
 		{
 			"processes", []string{"sh", "-c", "i=0; while [ $i -lt 200 ]; do sleep 50 & i=$((i+1)); done; wait"},
