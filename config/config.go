@@ -330,6 +330,8 @@ func (s *Shared) Check(report func(key, problem string)) {
 		report("folder", `is no folder of the workspace; allowed: such as "recipes" or "projects/garden"`)
 	case strings.HasPrefix(first, ".") || slices.Contains(strings.Fields("people inbox memory skills agents"), first):
 		report("folder", "is one of Parley's own folders, which are not shared")
+	case s.Folder == "work":
+		report("folder", `is where programs work; allowed: a folder in it, such as "work/site"`)
 	}
 	for _, list := range []struct {
 		key  string

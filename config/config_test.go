@@ -253,6 +253,7 @@ func TestFaults(t *testing.T) {
 		{`{"heartbeat": {"model": "x"}}`, `heartbeat.model: "x" is not known; allowed: demo`},
 		{`{"dream": {"cron": "every night"}}`, `dream.cron: `},
 		{`{"tools": {"web": {"search": {"provider": "bing"}}}}`, `tools.web.search.provider: "bing" is not known; allowed: duckduckgo, brave, tavily, searxng, jina, kagi`},
+		{`{"shared": [{"folder": "work", "read": ["everyone"]}]}`, `shared[0].folder: is where programs work; allowed: a folder in it, such as "work/site"`},
 		{`{"tools": {"weather": {"provider": "dice"}}}`, `tools.weather.provider: "dice" is not known; allowed: openmeteo`},
 		{`{"tools": {"web": {"searchFallback": [{"provider": "kagi"}]}}}`, `tools.web.searchFallback[0].apiKey: is missing; kagi searches for nobody without one`},
 		{`{"tools": {"web": {"search": {"provider": "searxng"}}}}`, `tools.web.search.baseUrl: is missing; allowed: the address of your SearXNG`},

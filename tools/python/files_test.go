@@ -14,6 +14,7 @@ import (
 
 	"parley/chat"
 	"parley/tools"
+	"parley/workspace"
 )
 
 // drawing writes a PNG of 3 by 2 red points, with nothing but the standard library.
@@ -245,6 +246,21 @@ func TestFilesOfAPerson(t *testing.T) {
 	}
 	if at, err := u.scope.Workspace.Resolve(said.Files[0]); err != nil || at.String() != r.Attached[0] {
 		t.Errorf("%s is %s, %v", said.Files[0], at, err)
+	}
+	if found := filesOf(t, whole.Dir()); len(found) > 0 {
+		t.Errorf("the owner has %v", found)
+	}
+}
+
+// What is shared with a person to read only is not written to.
+func TestFilesInReadOnlyFolder(t *testing.T) {
+	u := owner(t, interpreter(t, Config{Sandbox: unconfined()}))
+	whole := u.scope.Workspace
+	u.scope.From.Role = chat.User
+	u.scope.Workspace = whole.For(u.scope.Whose().Home(), []workspace.Share{{Name: "work"}})
+	said, problem := u.run(Lenient, "open('a.txt', 'w').write('a')")
+	if len(said.Files) > 0 || problem != "" || said.Note != "Not kept: a.txt, because work/python may only be read here." {
+		t.Errorf("%+v, %s", said, problem)
 	}
 	if found := filesOf(t, whole.Dir()); len(found) > 0 {
 		t.Errorf("the owner has %v", found)

@@ -85,6 +85,9 @@ func (p *Interpreter) keepFile(c tools.Call, folder scratch, name string) (at wo
 	if c.Workspace.View().Shown(at) != wanted { // a command made a link, maybe to the agent's standing rules (R-S12)
 		return at, false, fmt.Errorf("%s, because there is a link in %s", name, filesFolder)
 	}
+	if !c.Workspace.View().MayChange(at) {
+		return at, false, fmt.Errorf("%s, because %s may only be read here", name, filesFolder)
+	}
 	if err := p.reserve(c, workspace.DiskBytes(int64(len(data)))); err != nil {
 		return at, false, err
 	}

@@ -444,6 +444,10 @@ func (r *reader) redirect(redirect *syntax.Redirect) {
 	r.inside(redirect.Word)
 	switch redirect.Op {
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+	case syntax.DplOut:
+		if isDuplicate(redirect) {
+			return
+		}
 	default:
 		return
 	}

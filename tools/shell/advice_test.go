@@ -109,6 +109,7 @@ EOF`, fine},
 		{`echo x > /etc/passwd`, refusedOutside},
 		{`echo x >> ../../../etc/passwd`, refusedTraversal},
 		{`echo x | tee /etc/hosts`, refusedOutside},
+		{`echo x >& /etc/hosts`, refusedOutside},
 		{`cp evil /usr/bin/ls`, refusedOutside},
 		{`mv /usr/bin/ls .`, refusedOutside},
 		{`ln -sf a /etc/localtime`, refusedOutside},
@@ -219,6 +220,21 @@ func TestPrefix(t *testing.T) {
 		`eval ls`:                     "",
 		`busybox sh`:                  "",
 		`git push --force`:            "", // an owner is asked about each
+		`git push -u origin main`:     "git push",
+		`ls >&hook`:                   "",
+		`ls >&2`:                      "ls",
+		`* x`:                         "",
+		`{sh,-c,x}`:                   "",
+		`git {push,x}`:                "",
+		`tar xf a --to-command=sh`:    "",
+		`nodejs x.js`:                 "",
+		`fish x`:                      "",
+		`printf -v PATH x`:            "", // the next commands would have it
+		`git clone --upload-pack=x y`: "",
+		`git fetch ext::x`:            "",
+		`git grep -Osh x`:             "",
+		`wget --use-askpass=x y`:      "",
+		`go install -toolexec=x`:      "",
 	} {
 		got := advise(command, place{work: "/ws/work", dir: "/ws/work"}).prefix
 		if got != want {

@@ -68,12 +68,12 @@ func mayBeInBackground(c tools.Call) bool {
 }
 
 // newCommand returns the record of a command that c runs.
-func (s *Shell) newCommand(c tools.Call, in execArgs, fromNetwork bool) Command {
+func (s *Shell) newCommand(c tools.Call, in execArgs, fromNetwork bool, named tools.Result) Command {
 	id := fmt.Sprintf("%.4x", sha256.Sum256([]byte("exec "+c.Key())))
 	cmd := Command{
 		ID: id, Call: c.Key(), Process: s.id, Session: c.Session, At: c.At, From: c.From, Group: c.Group,
 		Command: in.Command, Began: time.Now(), State: Running, Report: true,
-		Tainted: c.Tainted || fromNetwork, Sources: c.Sources,
+		Tainted: c.Tainted || fromNetwork || named.Tainted, Sources: chat.JoinSources(c.Sources, named.Sources...),
 	}
 	if fromNetwork {
 		cmd.Sources = chat.JoinSources(cmd.Sources, "the output of a command that could reach the network")
@@ -89,7 +89,7 @@ func (s *Shell) runInBackground(ctx context.Context, c tools.Call, in execArgs, 
 	if !mayBeInBackground(c) {
 		return tools.Result{}, errors.New("nobody could be told here how it ends: run it without background")
 	}
-	cmd := s.newCommand(c, in, r.mayReachOut())
+	cmd := s.newCommand(c, in, r.mayReachOut(), r.named)
 	if err := s.record(ctx, c, &cmd); err != nil {
 		return tools.Result{}, err
 	}
@@ -105,7 +105,7 @@ func began(id string) string {
 
 // moveToBackground lets a command that takes long go on without the call.
 func (s *Shell) moveToBackground(ctx context.Context, c tools.Call, in execArgs, p *process) (tools.Result, error) {
-	cmd := s.newCommand(c, in, p.mayReachOut)
+	cmd := s.newCommand(c, in, p.mayReachOut, p.named)
 	cmd.Began = cmd.Began.Add(-waitTime)
 	stdout, stderr, seen := p.output.texts()
 	cmd.Seen = seen
@@ -165,7 +165,7 @@ func (s *Shell) adopt(c tools.Call, cmd Command, p *process) {
 	if s.closing {
 		p.cancel(errClosing)
 	}
-	s.work.Go(func() { s.wait(cmd.ID, c, p) })
+	s.work.Go(func() { s.wait(cmd, c, p) })
 }
 
 // keepOutput writes what p has written, and what it will, to a file of the workspace.
@@ -179,10 +179,15 @@ func (p *process) keepOutput(c tools.Call, name string) error {
 
 // wait notes how a command in the background ends, and tells its session. What ends because Parley
 // does is told after the next start.
-func (s *Shell) wait(id string, c tools.Call, p *process) {
+func (s *Shell) wait(begun Command, c tools.Call, p *process) {
 	defer close(p.noted)
 	<-p.done
 	p.output.close()
+	p.ended()
+	if begun.Tainted {
+		s.markWritten(c, begun.Began)
+	}
+	id := begun.ID
 	ctx := context.Background()
 	s.mu.Lock()
 	delete(s.running, id)

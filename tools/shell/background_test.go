@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -253,6 +256,66 @@ func TestBackgroundIsTainted(t *testing.T) {
 		b.scope.Tainted = false
 		if r := b.call("exec_status", map[string]any{"id": id}); !r.Tainted {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// R-S12: the same holds of a command that names untrusted content, and what one has written is untrusted
+// content when it has ended.
+func TestBackgroundReadsUntrusted(t *testing.T) {
+	var b *bench
+	writing := runnerFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+		o, err := takes(90*time.Second)(ctx, s)
+		return o, errors.Join(err, os.WriteFile(filepath.Join(b.w.Dir(), "work", "copy.txt"), []byte("obey"), 0o600))
+	})
+	for name, background := range map[string]bool{"at once": true, "after a minute": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, writing, func(t *testing.T, made *bench, _ func()) {
+				b = made
+				if err := b.w.Names().WriteFile("inbox/letter.txt", []byte("obey")); err != nil {
+					t.Fatal(err)
+				}
+				idOf(t, b.call("exec", map[string]any{
+					"command": "cat ../inbox/letter.txt", "background": background, "timeout": 300,
+				}))
+				time.Sleep(2 * time.Minute)
+				got := b.delivered()
+				if len(got) != 1 || !got[0].Tainted || len(got[0].Sources) == 0 {
+					t.Errorf("%+v", got)
+				}
+				if _, marked := b.w.Origin(must(b.w.Resolve("work/copy.txt"))); !marked {
+					t.Error("what it wrote is trusted")
+				}
+			})
+		})
+	}
+}
+
+// The values of all variables, which a command leaves for the next one, are not left lying about.
+func TestNoStateIsLeft(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, b *bench, _ func()) {
+		var left []string
+		b.shell.cfg.Runner = runnerFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+			o, err := takes(90*time.Second)(ctx, s)
+			name := regexp.MustCompile(`/\.shell-[0-9a-f]+`).FindString(strings.Join(s.Args, " "))
+			left = append(left, filepath.Join(b.w.Dir(), "work", name))
+			return o, errors.Join(err, os.WriteFile(left[len(left)-1], []byte("/\x00TOKEN=canary"), 0o600))
+		})
+		idOf(t, b.call("exec", map[string]any{"command": "slow", "timeout": 300}))
+		time.Sleep(2 * time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(5*time.Second, cancel)
+		c := tools.Call{ToolCall: llm.ToolCall{ID: "stopped", Name: "exec", Args: `{"command":"slow"}`}, Scope: b.scope}
+		if r := b.kit.Call(ctx, c); r.Code != tools.CodeCancelled {
+			t.Errorf("%+v", r)
+		}
+		if len(left) != 2 {
+			t.Errorf("%q", left)
+		}
+		for _, name := range left {
+			if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is left: %v", name, err)
+			}
 		}
 	})
 }

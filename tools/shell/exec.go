@@ -161,11 +161,12 @@ func (e executor) isRisky(c tools.Call) bool {
 	return c.Tainted || network || e.advise(c).ask != ""
 }
 
-// effect names what an owner approves for a while: a program and its subcommand.
+// effect names what an owner approves for a while: a program and its subcommand. What a command that
+// has the network reads there is untrusted, and the next one runs after it.
 func (e executor) effect(c tools.Call) string {
 	what := "run " + e.advise(c).prefix + " …"
 	if network, _ := c.Input["network"].(bool); network {
-		what += " with access to the internet"
+		what += " with access to the internet and this machine's networks, also after untrusted content"
 	}
 	return what
 }
@@ -185,6 +186,8 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 	env := maps.Clone(given)
 	maps.Copy(env, p.state.Env)
 	sc := newScript(in.Command, p.work, !in.Background)
+	var named tools.Result // before it runs: it may move or delete what it names
+	e.taintByFiles(c, in, p, &named)
 	limit := cmp.Or(time.Duration(in.Timeout)*time.Second, e.set.Timeout, time.Minute)
 	job := run{
 		spec: sandbox.Spec{
@@ -196,6 +199,8 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 			Limits:  sandbox.Limits{Wall: limit, Memory: e.set.Memory, Processes: e.set.Processes},
 		},
 		limit: limit,
+		named: named,
+		ended: func() { sc.discard(c.Workspace) },
 	}
 	if in.Background {
 		if in.Timeout == 0 {
@@ -207,8 +212,16 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 	}
 	began := time.Now()
 	proc := e.shell.start(ctx, job)
-	if moved, r, err := e.shell.await(ctx, c, in, proc); moved || err != nil {
-		return r, err
+	moved, r, err := e.shell.await(ctx, c, in, proc)
+	if moved {
+		return r, nil
+	}
+	if c.Tainted || named.Tainted || proc.reachedOut() {
+		e.shell.markWritten(c, began)
+	}
+	if err != nil {
+		sc.discard(c.Workspace)
+		return tools.Result{}, err
 	}
 	if left, ok := sc.leftState(c.Workspace, p.state, given); ok {
 		if in.WorkingDir != "" && left.Dir == p.dir { // that was for this command
@@ -218,10 +231,7 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 			return tools.Result{}, fmt.Errorf("keep the state of the shell: %w", err)
 		}
 	}
-	if c.Tainted || proc.reachedOut() {
-		e.markWritten(c, began)
-	}
-	return e.result(c, in, p, proc)
+	return e.result(c, proc)
 }
 
 // network returns what a command may reach.
@@ -233,25 +243,25 @@ func (e executor) network(in execArgs) sandbox.Network {
 }
 
 // result tells the model how a command ended (D-076).
-func (e executor) result(c tools.Call, in execArgs, at spot, p *process) (tools.Result, error) {
+func (e executor) result(c tools.Call, p *process) (tools.Result, error) {
 	if p.err != nil {
 		return tools.Result{}, explain(p.err)
 	}
 	stdout, stderr, _ := p.output.texts()
 	whole := report(stdout, stderr, p.outcome)
-	r := tools.Result{Text: clip(whole)}
+	r := tools.Result{Text: clip(whole), Tainted: p.named.Tainted, Sources: p.named.Sources}
 	if r.Text != whole {
 		r.Cut = true
-		r.File, _ = tools.SaveResult(c, whole, c.Tainted || p.reachedOut()) // without it there are still both ends
+		untrusted := c.Tainted || r.Tainted || p.reachedOut()
+		r.File, _ = tools.SaveResult(c, whole, untrusted) // without it there are still both ends
 	}
 	if r.File != "" {
 		r.Text += "\n\nFull output saved to: " + r.File
 	}
 	if p.reachedOut() {
 		r.Tainted = true
-		r.Sources = []string{"the output of a command that could reach the network"}
+		r.Sources = chat.JoinSources(r.Sources, "the output of a command that could reach the network")
 	}
-	e.taintByFiles(c, in, at, &r)
 	if notes := e.notes(p); notes != "" {
 		r.Text += "\n\n" + notes
 	}

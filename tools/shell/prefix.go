@@ -13,15 +13,36 @@ const subcommands = "git go npm pnpm yarn cargo pip pip3 uv poetry apt apt-get d
 	"bundle composer dotnet terraform conda"
 
 // runsAnything lists programs that do whatever their arguments say: approving them would approve
-// everything. So do shells, interpreters and wrappers.
+// everything. So do shells, interpreters and wrappers. Some set variables, which the next commands have.
 const runsAnything = "eval source . find awk gawk mawk sed make just task ssh scp rsync docker podman npx pnpx uvx " +
-	"bunx vim vi ed emacs gdb expect script screen tmux at batch crontab su pkexec tclsh alias trap"
+	"bunx vim vi ed emacs gdb expect script screen tmux at batch crontab su pkexec tclsh alias trap " +
+	"printf read mapfile readarray getopts unset set shopt enable hash bind complete compgen fc " +
+	"tar zip split sort less more man m4 dc sqlite3 psql mysql csh tcsh fish rbash mksh pwsh nu elvish nodejs " +
+	"ipython tsx ts-node java jshell groovy scala kotlin julia octave R ocaml racket sbcl erl elixir mix swift dart " +
+	"runghc tcc zig cmake ninja gradle mvn ant tox nox pytest rake meson bazel scons entr watchexec hyperfine " +
+	"direnv systemd-run start-stop-daemon run-parts setpriv taskset chrt numactl prlimit setarch linux32 linux64 " +
+	"firejail bwrap fakeroot proot xvfb-run dbus-run-session unbuffer valgrind ltrace perf logsave nsenter pipx"
 
 // anySubcommand lists what programs with subcommands run anything by.
 const anySubcommand = "go run|go tool|go generate|go test|npm run|npm exec|npm x|npm start|npm test|pnpm run|" +
 	"pnpm exec|pnpm dlx|yarn run|yarn exec|yarn dlx|cargo run|cargo test|cargo build|uv run|uv tool|poetry run|" +
 	"conda run|bundle exec|dotnet run|git bisect|git rebase|git filter-branch|git config|git submodule|" +
-	"kubectl exec|gh extension"
+	"git difftool|git mergetool|go build|go vet|go env|kubectl exec|gh extension|gh alias"
+
+// programOptions are what the names of options contain whose value is a program that is run, such as
+// git clone --upload-pack, go install -toolexec and wget --use-askpass.
+const programOptions = "exec command pager program askpass --upl --rece --ex --op --conf ext-diff textconv vettool"
+
+// namesProgram reports whether one of args says what other program is to be run.
+func namesProgram(args []string) bool {
+	short := map[string][]string{"git": {"-c", "-O"}, "wget": {"-e"}}[args[0]]
+	return slices.ContainsFunc(args[1:], func(a string) bool {
+		contains := func(part string) bool { return strings.Contains(a, part) }
+		begins := func(option string) bool { return strings.HasPrefix(a, option) }
+		isOption := strings.HasPrefix(a, "-") && slices.ContainsFunc(strings.Fields(programOptions), contains)
+		return isOption || slices.ContainsFunc(short, begins) || strings.Contains(a, "ext::")
+	})
+}
 
 // prefixOf returns the program and the subcommand that a command is, such as "git commit", if to
 // approve these is to approve no more than they say. Otherwise it returns "". A command in front
@@ -38,7 +59,8 @@ func prefixOf(command string) string {
 		}
 	}
 	args, plain := plainArguments(s)
-	if !plain || len(args) == 0 || strings.ContainsAny(args[0], "/\\") {
+	const expanded = "/\\*?[{~!" // by the shell, into what the text does not say
+	if !plain || len(args) == 0 || strings.ContainsAny(args[0], expanded) || namesProgram(args) {
 		return ""
 	}
 	name := args[0]
@@ -48,7 +70,8 @@ func prefixOf(command string) string {
 		return ""
 	case !slices.Contains(strings.Fields(subcommands), name):
 		return name
-	case len(args) < 2 || strings.HasPrefix(args[1], "-"): // such as git -c alias.x=!sh
+	case len(args) < 2 || strings.HasPrefix(args[1], "-"), // such as git -c alias.x=!sh
+		strings.ContainsAny(args[1], expanded):
 		return ""
 	}
 	prefix := name + " " + args[1]
@@ -66,7 +89,7 @@ func plainArguments(s *syntax.Stmt) (args []string, plain bool) {
 		return nil, false
 	}
 	for _, redirect := range s.Redirs {
-		if word := redirect.Word.Lit(); redirect.Hdoc != nil || word != "/dev/null" && redirect.Op != syntax.DplOut {
+		if redirect.Hdoc != nil || redirect.Word.Lit() != "/dev/null" && !isDuplicate(redirect) {
 			return nil, false
 		}
 	}
@@ -81,6 +104,15 @@ func plainArguments(s *syntax.Stmt) (args []string, plain bool) {
 		return nil, false
 	}
 	return args, true
+}
+
+// isDuplicate reports whether a redirect is one like 2>&1. With a name, >& writes to a file.
+func isDuplicate(redirect *syntax.Redirect) bool {
+	if redirect.Op != syntax.DplOut || redirect.Word == nil {
+		return false
+	}
+	to := redirect.Word.Lit()
+	return to != "" && strings.Trim(to, "0123456789-") == ""
 }
 
 // literalOf returns the text of a word, if nothing in it is expanded but patterns for files.

@@ -14,6 +14,8 @@ import (
 type run struct {
 	spec  sandbox.Spec
 	limit time.Duration
+	named tools.Result // untrusted if the command names files that are
+	ended func()       // is called at the end of one that goes on in the background
 }
 
 // mayReachOut reports whether what it writes may come from the network.
@@ -27,6 +29,8 @@ type process struct {
 	cancel      context.CancelCauseFunc
 	mayReachOut bool           // to the network
 	allNetwork  bool           // it may reach all of the network
+	named       tools.Result   // as in run
+	ended       func()         // as in run
 	session     chat.SessionID // for which it runs in the background; "" if it is waited for
 	done        chan struct{}  // closed when it has ended; then the rest is set
 	noted       chan struct{}  // closed when the end of one in the background was noted
@@ -51,6 +55,8 @@ func (s *Shell) start(ctx context.Context, r run) *process {
 		cancel:      cancel,
 		mayReachOut: r.mayReachOut(),
 		allNetwork:  r.spec.Network.All,
+		named:       r.named,
+		ended:       r.ended,
 		done:        make(chan struct{}),
 		noted:       make(chan struct{}),
 	}

@@ -82,6 +82,19 @@ func (s script) leftState(w *workspace.Workspace, before state, given map[string
 	return state{Dir: parts[0], Env: changedVariables(parts[1:], given)}, true
 }
 
+// discard removes the state that a command has left, and that nobody reads: it has the values of all
+// variables.
+func (s script) discard(w *workspace.Workspace) {
+	if s.file == "" {
+		return
+	}
+	at, err := inWork(w, filepath.Base(s.file))
+	if err != nil {
+		return
+	}
+	_ = w.Remove(at) // mostly there is none
+}
+
 // inWork returns the file of that name in the folder of programs. A link in its place is an error: a
 // program could have made it.
 func inWork(w *workspace.Workspace, name string) (workspace.Path, error) {

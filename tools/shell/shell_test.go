@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -268,7 +269,9 @@ func must[T any](v T, err error) T {
 
 // D-073, D-078: what is refused is not run, and nobody is asked about it.
 func TestRefused(t *testing.T) {
-	b := newBench(t, nil, Settings{})
+	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) { // or a fault would harm the machine
+		return sandbox.Outcome{End: sandbox.Exited}, nil
+	}), Settings{})
 	for command, want := range map[string]string{
 		"rm -rf /nothing-here":                "Error: Command blocked by safety guard (path outside working dir)",
 		"rm -rf ../../../../../../../../../x": "Error: Command blocked by safety guard (path traversal detected)",
@@ -296,6 +299,7 @@ func TestApproval(t *testing.T) {
 	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
 		return sandbox.Outcome{End: sandbox.Exited}, nil
 	}), Settings{})
+	const online = "run pip install … with access to the internet and this machine's networks, also after untrusted content"
 	for _, c := range []struct {
 		command string
 		network bool
@@ -307,9 +311,9 @@ func TestApproval(t *testing.T) {
 		{"ls", false, false, "", false, ""},
 		{"git reset --hard", false, false, "", true, ""},
 		{"git reset --hard", false, false, "run git reset …", true, ""}, // about each
-		{"pip install x", true, false, "", true, "run pip install … with access to the internet"},
-		{"pip install x", true, false, "run pip install …", true, "run pip install … with access to the internet"},
-		{"pip install x", true, false, "run pip install … with access to the internet", false, ""},
+		{"pip install x", true, false, "", true, online},
+		{"pip install x", true, false, "run pip install …", true, online},
+		{"pip install x", true, false, online, false, ""},
 		{"git commit -m x", false, true, "", true, "run git commit …"},
 		{"git commit -m x", false, true, "run git commit …", false, ""},
 		{"git push", false, true, "run git commit …", true, "run git push …"},
@@ -381,6 +385,7 @@ func TestUntrustedOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.says("mkdir sub; echo fine > sub/mine.txt", "")
+	time.Sleep(2 * clockTick) // of files, whose times nobody can set: what is younger counts as written by the next command
 	for command, want := range map[string]bool{
 		"cat sub/mine.txt":                  false,
 		"cat ../inbox/letter.txt":           true,
@@ -389,6 +394,9 @@ func TestUntrustedOutput(t *testing.T) {
 		"cd ../inbox && cat letter.txt; cd": true,
 		"f=../inbox/letter.txt; cat $f":     true,
 		"cat <../inbox/letter.txt":          true,
+		"cat ../inbox/*.txt":                true,
+		"cat ~/../inbox/letter.txt":         true,
+		`cat "$HOME"/../inbox/letter.txt`:   true,
 	} {
 		if r := b.run(command); r.Tainted != want || r.Failed {
 			t.Errorf("%s: %v: %q", command, r.Tainted, r.Text)
@@ -406,6 +414,27 @@ func TestUntrustedOutput(t *testing.T) {
 	}
 	if r := b.run("ls sub"); !r.Tainted {
 		t.Errorf("%q", r.Text)
+	}
+}
+
+// R-S12: what a command makes of untrusted content is such content, also in later conversations and
+// if what it was made of is gone.
+func TestUntrustedCopies(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	at := must(b.w.Resolve("work/theirs.txt"))
+	if err := errors.Join(b.w.WriteFile(at, []byte("obey")), b.w.SetOrigin(at, "")); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.run("cp theirs.txt copy.txt"); r.Failed || !r.Tainted {
+		t.Errorf("%+v", r)
+	}
+	if r := b.run("mv theirs.txt moved.txt; cat moved.txt"); r.Failed || !r.Tainted {
+		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{"work/copy.txt", "work/moved.txt"} {
+		if r := b.call("read_file", map[string]any{"path": name}); r.Failed || !r.Tainted {
+			t.Errorf("%s: %+v", name, r)
+		}
 	}
 }
 

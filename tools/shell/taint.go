@@ -21,15 +21,17 @@ const maxLooked = 5000
 // taintByFiles marks r as untrusted if the command names a file that holds untrusted content, or a
 // folder with such a file in it. The folder in which it runs counts as named.
 func (e executor) taintByFiles(c tools.Call, in execArgs, p spot, r *tools.Result) {
-	names := append(wordsOf(in.Command), in.WorkingDir, ".")
-	reader := reader{place: place{work: p.work, dir: p.dir}}
+	reader := reader{place: place{work: p.work, dir: p.dir, env: p.state.Env}}
+	names := append(reader.wordsOf(in.Command), in.WorkingDir, ".")
 	looked := 0
 	seen := map[string]bool{}
 	for _, name := range names {
 		if _, value, isOption := strings.Cut(name, "="); isOption {
 			name = value
 		}
-		name = strings.TrimRight(name, "*")
+		if i := strings.IndexAny(name, "*?[{"); i >= 0 { // what matches is in the folder before
+			name = name[:strings.LastIndexByte(name[:i], '/')+1]
+		}
 		at, _ := reader.resolve(name)
 		if name == "" || seen[at] {
 			continue
@@ -83,8 +85,8 @@ func (p spot) hides(at string) bool {
 	return innermost.Access == sandbox.Hidden
 }
 
-// wordsOf returns the literal words of a command, at any depth.
-func wordsOf(command string) (words []string) {
+// wordsOf returns the words of a command whose text is known, at any depth.
+func (r *reader) wordsOf(command string) (words []string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil {
 		return nil
@@ -99,7 +101,8 @@ func wordsOf(command string) (words []string) {
 				}
 				text += inner
 			}
-			words = append(words, strings.Fields(text)...)
+			expanded, _ := r.fields(w) // such as "$HOME/../inbox"
+			words = append(append(words, expanded...), strings.Fields(text)...)
 			words = append(words, text)
 		}
 		return true
@@ -112,7 +115,7 @@ const maxMarked = 300
 
 // markWritten records that the files which a command has changed since it began may hold untrusted
 // content: it ran after such content was read, or reached the network (R-S12).
-func (e executor) markWritten(c tools.Call, since time.Time) {
+func (s *Shell) markWritten(c tools.Call, since time.Time) {
 	work, err := inWork(c.Workspace, "")
 	if err != nil {
 		return
@@ -130,7 +133,7 @@ func (e executor) markWritten(c tools.Call, since time.Time) {
 	})
 	if err != nil {
 		const text = "not all files that a command wrote are marked as untrusted"
-		e.shell.cfg.Log.Warn(text, "session", c.Session, "err", err)
+		s.cfg.Log.Warn(text, "session", c.Session, "err", err)
 	}
 }
 
