@@ -2,6 +2,8 @@ package landlock
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -25,6 +27,10 @@ func TestOldKernels(t *testing.T) {
 				}
 			}
 			dir := t.TempDir()
+			protected := filepath.Join(t.TempDir(), "protected") // of this test: where nothing holds, it is lost
+			if err := os.WriteFile(protected, []byte("text"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			var out bytes.Buffer
 			script := `sleep 60 & kill $! && wait $!; echo $?
 				timeout 0.05 sleep 60; echo $?
@@ -32,17 +38,24 @@ func TestOldKernels(t *testing.T) {
 				kill -9 $PPID 2>/dev/null || echo held
 				echo long >a; python3 -c 'import os; os.truncate("a", 0)'
 				stat -c %s a
-				python3 -c 'import os; os.open("/etc/passwd", os.O_RDONLY|os.O_TRUNC)' 2>/dev/null || echo held
+				python3 -c 'import os; os.open(os.environ["FILE"], os.O_RDONLY|os.O_TRUNC)' 2>/dev/null || echo held
 				python3 -c '
 import os, signal, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 os.kill(os.getpid(), signal.SIGTERM)'; echo $?`
 			_, err = r.Run(t.Context(), sandbox.Spec{
 				Args: []string{"bash", "-c", script}, Dir: dir, Stdout: &out, Stderr: &out,
-				Folders: []sandbox.Folder{{Path: dir, Access: sandbox.ReadWrite}},
+				Env: map[string]string{"FILE": protected},
+				Folders: []sandbox.Folder{
+					{Path: dir, Access: sandbox.ReadWrite},
+					{Path: filepath.Dir(protected), Access: sandbox.ReadOnly},
+				},
 			})
 			if want := "143\n124\n143\nheld\n0\nheld\n7\n"; err != nil || out.String() != want {
 				t.Errorf("%v, wrote %q, want %q", err, out.String(), want)
+			}
+			if text, err := os.ReadFile(protected); string(text) != "text" {
+				t.Errorf("a file that may only be read has become %q, %v", text, err)
 			}
 		})
 	}
