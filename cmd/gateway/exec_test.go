@@ -36,8 +36,7 @@ func (w *testGateway) writes(name string) (text string) {
 	return text
 }
 
-// endLater ends the process whose number a command wrote, when the test ends: without a sandbox it
-// outlives Parley.
+// endLater ends the process whose number a command wrote, when the test ends, in case it outlives Parley.
 func (w *testGateway) endLater(pid string) {
 	w.t.Cleanup(func() {
 		if n := number(pid); n > 1 {
@@ -66,6 +65,22 @@ func TestExecForOwners(t *testing.T) {
 	w.told(asker, "that there is no such tool", func(texts []string) bool { return toldOf(texts, "exec") })
 	if there(w.work("theirs")) {
 		t.Error("somebody who is no owner ran a command")
+	}
+}
+
+// R-S16: a config that lets everyone run commands does not let them do so without a sandbox.
+func TestOnlyOwnersWithoutSandbox(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	w.more["tools"] = map[string]any{
+		"exec":  map[string]any{"sandbox": "none"},
+		"rules": map[string]any{"exec": "everyone"},
+	}
+	w.start()
+	w.tg.Say(asker, `call exec {"command": "touch theirs"}`)
+	w.told(asker, "the refusal", func(texts []string) bool { return toldOf(texts, "only for owners") })
+	if found, _ := filepath.Glob(filepath.Join(w.dir, "workspace", "people", "*", "work", "theirs")); len(found) > 0 {
+		t.Error("somebody who is no owner ran a command without a sandbox")
 	}
 }
 

@@ -138,6 +138,9 @@ func (e executor) advise(c tools.Call) advice {
 
 // precheck refuses what nobody should be asked about.
 func (e executor) precheck(c tools.Call) (tools.Result, error) {
+	if refused := e.checkOwner(c); refused.Failed {
+		return refused, nil
+	}
 	if _, err := e.spotOf(context.Background(), c); err != nil {
 		return tools.Result{}, err
 	}
@@ -145,6 +148,15 @@ func (e executor) precheck(c tools.Call) (tools.Result, error) {
 		return refusal(a), nil
 	}
 	return tools.Result{}, nil
+}
+
+// checkOwner returns a failure if c is not an owner's and there is no sandbox (R-S16).
+func (e executor) checkOwner(c tools.Call) tools.Result {
+	if !e.set.OnlyOwners || c.From.Role == chat.Owner {
+		return tools.Result{}
+	}
+	return tools.Failf(tools.CodeDenied, "Commands are run without a sandbox here, and so only for owners. "+
+		"Do not try again; answer without running commands.")
 }
 
 // refusal tells the model why a command is not run (D-073, D-078).
@@ -173,6 +185,9 @@ func (e executor) effect(c tools.Call) string {
 
 // run runs a command.
 func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Result, error) {
+	if refused := e.checkOwner(c); refused.Failed {
+		return refused, nil
+	}
 	p, err := e.spotOf(ctx, c)
 	if err != nil {
 		return tools.Result{}, err

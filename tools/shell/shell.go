@@ -33,6 +33,10 @@ type Settings struct {
 	Env       map[string]string // variables that every command has
 	Memory    int64             // bytes
 	Processes int
+
+	// OnlyOwners says that commands run without a sandbox, and so for owners only, whatever the
+	// rules of the config say.
+	OnlyOwners bool
 }
 
 // A Shell runs commands, and knows those in the background. It is safe for concurrent use.

@@ -29,6 +29,7 @@ import (
 type bench struct {
 	t        *testing.T
 	kit      *tools.Kit
+	rules    tools.Rules
 	shell    *Shell
 	store    store.Store
 	w        *workspace.Workspace
@@ -66,7 +67,7 @@ func newBench(t *testing.T, runner sandbox.Runner, set Settings) *bench {
 
 func (b *bench) useTools(set Settings) {
 	b.t.Helper()
-	sources := tools.Rules{}.Permit(tools.Fixed(slices.Concat(files.New(files.Rules{}), b.shell.Tools(set))))
+	sources := b.rules.Permit(tools.Fixed(slices.Concat(files.New(files.Rules{}), b.shell.Tools(set))))
 	ask := func(_ context.Context, c tools.Call, _ string) (bool, string, error) {
 		b.asked = append(b.asked, c)
 		return b.approve, "42", nil
@@ -491,6 +492,22 @@ func TestNoSandbox(t *testing.T) {
 	}), Settings{})
 	if r := b.run("true"); !r.Failed || !strings.Contains(r.Text, "parley doctor") {
 		t.Errorf("%q", r.Text)
+	}
+}
+
+// R-S16: without a sandbox commands are for owners, even if the rules of the config let others run them.
+func TestOnlyOwnersWithoutSandbox(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.rules = tools.Rules{category: tools.Everyone}
+	b.useTools(Settings{OnlyOwners: true})
+	b.says("echo mine", "mine")
+	b.scope.From = chat.Sender{ID: "7", Role: chat.User}
+	b.useTools(Settings{OnlyOwners: true})
+	if r := b.run("true"); r.Code != tools.CodeDenied || !strings.Contains(r.Text, "only for owners") {
+		t.Errorf("%+v", r)
+	}
+	if len(b.specs) != 1 {
+		t.Errorf("%d commands were run", len(b.specs))
 	}
 }
 
