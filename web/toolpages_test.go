@@ -61,7 +61,7 @@ func (f *face) toolAdmin(t testing.TB) toolpages.Admin {
 	return toolpages.Admin{
 		Policy: book,
 		Custom: lib,
-		Test: func(_ context.Context, who chat.Sender, c toolpages.Trial) (any, error) {
+		Test: func(_ context.Context, who chat.Sender, c custom.Trial) (any, error) {
 			if c.ID == "absent" {
 				return nil, custom.ErrNotFound
 			}

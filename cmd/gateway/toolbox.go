@@ -18,7 +18,6 @@ import (
 	"parley/tools/files"
 	"parley/tools/oversight"
 	"parley/tools/policy"
-	"parley/web/toolpages"
 	"parley/workspace"
 )
 
@@ -98,10 +97,10 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 }
 
 // tryCustom runs a custom tool for an owner who wants to see whether it works.
-func (t toolbox) tryCustom(ctx context.Context, who chat.Sender, trial toolpages.Trial) (any, error) {
+func (t toolbox) tryCustom(ctx context.Context, who chat.Sender, trial custom.Trial) (any, error) {
 	at := chat.Address{Channel: "web", Chat: "custom-tools"}
 	scope := tools.Scope{Session: at.Session(), At: at, From: who, Workspace: t.app.files, Turn: "test-" + rand.Text()}
-	return (*t.app.tryTool.Load())(ctx, scope, custom.Trial(trial))
+	return (*t.app.tryTool.Load())(ctx, scope, trial)
 }
 
 // customTools offers the tools that owners wrote, as c says. It is nil if they are off.

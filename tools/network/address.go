@@ -1,5 +1,5 @@
-// Package network tells which addresses of the internet programs and tools of the agent may reach: those of
-// the public web, and private networks that an owner has Opened (R-S19). A Guard judges addresses, not names: a
+// Package network decides which internet addresses tools and sandboxed programs may connect to: those of the
+// public web, and private networks that an owner has allowed (R-S19). A Guard judges addresses, not names: a
 // name must be resolved first, and the address that was judged is the one to connect to.
 package network
 

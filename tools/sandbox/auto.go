@@ -47,7 +47,7 @@ func (r Report) Holds() bool {
 	return len(r.Attempts) > 0 && len(r.Failed()) == 0 && r.Err == nil
 }
 
-// Failed returns the attempts that came out as they must not.
+// Failed returns the attempts against which the sandbox did not hold.
 func (r Report) Failed() []Attempt {
 	held := func(a Attempt) bool { return a.Held }
 	return slices.DeleteFunc(slices.Clone(r.Attempts), held)

@@ -66,7 +66,7 @@ type Network struct {
 	All   bool // everything, this machine and its networks included
 }
 
-// Limits are what a program may use. Zero values stand for DefaultLimits.
+// Limits are what a program may use. Zero values stand for what WithDefaults puts in their place.
 type Limits struct {
 	Wall      time.Duration // from start to end
 	CPU       time.Duration // of each process
@@ -76,25 +76,15 @@ type Limits struct {
 	Output    int64         // bytes that it may write to Stdout and Stderr together
 }
 
-// DefaultLimits are those of a Spec that names none.
-var DefaultLimits = Limits{
-	Wall:      time.Minute,
-	CPU:       10 * time.Minute,
-	Memory:    1 << 30,
-	Processes: 256,
-	FileSize:  1 << 30,
-	Output:    64 << 20,
-}
-
-// WithDefaults returns l with DefaultLimits for its zero values.
+// WithDefaults returns l with defaults for its zero values.
 func (l Limits) WithDefaults() Limits {
 	return Limits{
-		Wall:      cmp.Or(l.Wall, DefaultLimits.Wall),
-		CPU:       cmp.Or(l.CPU, DefaultLimits.CPU),
-		Memory:    cmp.Or(l.Memory, DefaultLimits.Memory),
-		Processes: cmp.Or(l.Processes, DefaultLimits.Processes),
-		FileSize:  cmp.Or(l.FileSize, DefaultLimits.FileSize),
-		Output:    cmp.Or(l.Output, DefaultLimits.Output),
+		Wall:      cmp.Or(l.Wall, time.Minute),
+		CPU:       cmp.Or(l.CPU, 10*time.Minute),
+		Memory:    cmp.Or(l.Memory, 1<<30),
+		Processes: cmp.Or(l.Processes, 256),
+		FileSize:  cmp.Or(l.FileSize, 1<<30),
+		Output:    cmp.Or(l.Output, 64<<20),
 	}
 }
 

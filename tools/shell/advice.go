@@ -2,6 +2,7 @@ package shell
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/netip"
 	"net/url"
 	"path"
@@ -11,6 +12,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"parley/tools/sandbox"
 )
 
 // An advice says what the text of a command shows of its effects, before it runs. It is no boundary:
@@ -165,9 +168,11 @@ func (r *reader) inside(node syntax.Node) {
 // apart reads what has variables and a folder of its own.
 func (r *reader) apart(read func()) {
 	dir, lost := r.place.dir, r.lostDir
+	vars := maps.Clone(r.vars)
 	read()
 	r.place.dir = dir
 	r.lostDir = lost
+	r.vars = vars
 }
 
 // loop reads the body of a loop, for each of its values if the text says them.
@@ -466,9 +471,10 @@ func (r *reader) writes(name string) {
 	at, known := r.resolve(name)
 	switch {
 	case !known:
-	case within("/dev", at):
+	case sandbox.Within(at, "/dev"):
 		r.refuse(refusedDangerous, name)
-	case within(r.place.work, at), isTemporary(at) && !within(r.workspace(), at) && !within(at, r.place.work):
+	case sandbox.Within(at, r.place.work),
+		isTemporary(at) && !sandbox.Within(at, r.workspace()) && !sandbox.Within(r.place.work, at):
 	case isState(at, r.workspace()):
 		r.refuse(refusedState, name)
 	case strings.Contains("/"+name+"/", "/../"):
@@ -480,16 +486,16 @@ func (r *reader) writes(name string) {
 
 func isHarmlessDevice(name string) bool {
 	return slices.Contains([]string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"}, name) ||
-		within("/dev/fd", name) || within("/dev/shm", name)
+		sandbox.Within(name, "/dev/fd") || sandbox.Within(name, "/dev/shm")
 }
 
-func isTemporary(at string) bool { return within("/tmp", at) || within("/var/tmp", at) }
+func isTemporary(at string) bool { return sandbox.Within(at, "/tmp") || sandbox.Within(at, "/var/tmp") }
 
 func (r *reader) workspace() string { return filepath.Dir(r.place.work) }
 
 // isState reports whether a file is one of those that Parley goes by or keeps itself (D-074).
 func isState(at, workspace string) bool {
-	if !within(workspace, at) {
+	if !sandbox.Within(at, workspace) {
 		return false
 	}
 	name, _ := filepath.Rel(workspace, at)
@@ -510,11 +516,6 @@ func (r *reader) resolve(name string) (at string, known bool) {
 		name = filepath.Join(r.place.dir, name)
 	}
 	return filepath.Clean(name), true
-}
-
-// within reports whether at is dir or below it.
-func within(dir, at string) bool {
-	return at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // deletes judges what a command removes, with everything below it.

@@ -144,14 +144,14 @@ func (a *Admin) reload(w http.ResponseWriter, _ *http.Request, _ chat.Sender) er
 
 // testCustom runs a custom tool, as a call of it would (B-018).
 func (a *Admin) testCustom(w http.ResponseWriter, r *http.Request, who chat.Sender) error {
-	var t Trial
+	var t custom.Trial
 	if err := readLenient(w, r, &t); err != nil {
 		return err
 	}
 	return a.test(w, r, who, t)
 }
 
-func (a *Admin) test(w http.ResponseWriter, r *http.Request, who chat.Sender, t Trial) error {
+func (a *Admin) test(w http.ResponseWriter, r *http.Request, who chat.Sender, t custom.Trial) error {
 	if t.ID == "" && t.Draft == nil {
 		return response.BadRequest("id is required")
 	}

@@ -431,5 +431,5 @@ func (a *Admin) testForm(w http.ResponseWriter, r *http.Request, who chat.Sender
 	if !json.Valid([]byte(arguments)) {
 		return response.BadRequest("the arguments are not JSON")
 	}
-	return a.test(w, r, who, Trial{ID: draft.ID, Draft: &draft, Arguments: json.RawMessage(arguments)})
+	return a.test(w, r, who, custom.Trial{ID: draft.ID, Draft: &draft, Arguments: json.RawMessage(arguments)})
 }

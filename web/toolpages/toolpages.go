@@ -24,7 +24,7 @@ type Admin struct {
 	Policy *policy.Book    // nil: there are no routes
 	Custom *custom.Library // nil: custom tools are switched off
 	// Test runs a custom tool for who, and returns what is shown of it (B-018).
-	Test func(ctx context.Context, who chat.Sender, t Trial) (any, error)
+	Test func(ctx context.Context, who chat.Sender, t custom.Trial) (any, error)
 
 	// Approvals lists what owners approved for a while. Revoke takes one back.
 	Approvals func(context.Context) ([]chat.Approval, error)
@@ -32,13 +32,6 @@ type Admin struct {
 
 	Audit func(kind, who, what string) // receives events for the audit log (R-S27)
 	Zone  *time.Location               // of times that people are shown
-}
-
-// A Trial is a test run of a custom tool: of the one that is stored, or of Draft.
-type Trial struct {
-	ID        string          `json:"id"`
-	Draft     *custom.Draft   `json:"draft"`
-	Arguments json.RawMessage `json:"arguments"`
 }
 
 // A Handler answers a request of somebody who may make it. The error may be a

@@ -214,7 +214,7 @@ func (p *parser) bind() error {
 		return nil
 	}
 	if f.spec != "" {
-		text = "format(" + text + ", " + Repr(f.spec[1:]) + ")"
+		text = "format(" + text + ", " + repr(f.spec[1:]) + ")"
 	}
 	if p.pos > 0 && (startsName(before) || unicode.IsDigit(before)) {
 		text = " " + text

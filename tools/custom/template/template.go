@@ -42,7 +42,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string { // B-030, B-033
-	return "missing required argument: " + Repr(e.Key)
+	return "missing required argument: " + repr(e.Key)
 }
 
 // A RenderError is returned for a template that str.format would refuse, or that this package does
@@ -73,8 +73,8 @@ func Render(template string, parameters map[string]Parameter, arguments map[stri
 	return Program{Source: source, Variables: r.bound}, nil
 }
 
-// Repr returns s as Python writes it in a program.
-func Repr(s string) string {
+// repr returns s as Python writes it in a program.
+func repr(s string) string {
 	quote := byte('\'')
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		quote = '"'

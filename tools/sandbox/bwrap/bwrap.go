@@ -24,10 +24,8 @@ const Advice = "install bubblewrap (apt-get install bubblewrap); where user name
 	"24.04, allow them to bwrap by an AppArmor profile, or to all by sysctl -w " +
 	"kernel.apparmor_restrict_unprivileged_userns=0; a container needs --security-opt seccomp=unconfined"
 
-// A Config says how programs are confined. Its zero value uses the bwrap of this machine.
+// A Config says how programs reach hosts. With its zero value they reach none.
 type Config struct {
-	Program string // the path of bwrap; "" is to look for it in sandbox.Path
-
 	// Relay is the path of a program that calls proxy.Relay for proxy.RelayCommand, and Proxy is
 	// for the hosts of sandbox.Network. Without Relay there is no reaching them.
 	Relay string
@@ -54,7 +52,7 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 	if err := s.Check(); err != nil {
 		return sandbox.Outcome{}, err
 	}
-	program, err := r.find()
+	program, err := find()
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
@@ -80,10 +78,7 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 }
 
 // find returns the path of bwrap.
-func (r *Runner) find() (string, error) {
-	if r.config.Program != "" {
-		return r.config.Program, nil
-	}
+func find() (string, error) {
 	program, err := sandbox.Spec{Args: []string{"bwrap"}}.LookProgram()
 	if err != nil {
 		return "", errors.New("bwrap (bubblewrap) is not installed")

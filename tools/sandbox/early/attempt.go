@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Target is what a process of Attempts is to get at, though it must not.
+// A Target is what a process of Attempts tries to get at. In a sandbox it must fail.
 type Target struct {
 	Hidden    string // a file in a folder that is hidden
 	Protected string // a folder that can be read, with a file called after each attempt to change one
@@ -26,7 +26,8 @@ func (t Target) arguments() []string {
 	}
 }
 
-// reverse keeps the canary from being found in the arguments of who looks for it.
+// reverse returns text backwards. A process that looks for the canary in the arguments of others must
+// not find its own.
 func reverse(text string) string {
 	letters := []byte(text)
 	slices.Reverse(letters)

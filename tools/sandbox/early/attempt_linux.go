@@ -28,9 +28,9 @@ func parseTarget(args []string) (t Target, err error) {
 	return t, nil
 }
 
-// runAttempts tries everything with the target that args are, and writes on a line for each attempt
-// what it was, a tab, and why it failed; or Done. What an attempt does that seems done may concern
-// another machine, so to say, such as a copy of a file. So whoever started this has a look, too.
+// runAttempts makes all attempts on the target that args describe, and writes a line for each: its
+// name, a tab, and why it failed, or Done. An attempt may seem to succeed but change only a copy, or
+// reach only the sandbox itself. So whoever started this process checks its effects, too.
 func runAttempts(args []string) int {
 	t, err := parseTarget(args)
 	if err != nil {

@@ -23,12 +23,12 @@ type Plan struct {
 	Dir     string // where it starts
 	Env     []string
 	Temp    string   // the folder to remove afterwards
-	Folders []Folder // of which what programs may change outside of Landlock's reach depends
+	Folders []Folder // where programs may change modes, owners and times, which Landlock does not rule
 	Filter  []Instruction
 }
 
-// A Folder is a path, and whether what is below it may be changed. The longest that a file is in
-// counts.
+// A Folder is a path, and whether what is below it may be changed. Of all that a file is in, the one
+// with the longest path counts.
 type Folder struct {
 	Path     string
 	Writable bool

@@ -45,10 +45,10 @@ func runReaper(args []string) int {
 // exitNoProgram is the code of shells if a program cannot be started.
 const exitNoProgram = 127
 
-// reap has start start a process, waits until that or Parley has ended, ends everything that descends from this process,
-// and returns the exit code of the one started.
+// reap starts a process by calling start, waits until that process or Parley has ended, ends everything
+// that descends from this process, and returns the exit code of the process it started.
 //
-// What loses its parent becomes a child of this process, so that nothing gets away.
+// Processes that lose their parent become children of this one, so that none gets away.
 func reap(start func() (*os.Process, error)) (int, error) {
 	lifeline := os.NewFile(LifelineFile, "lifeline")
 	if lifeline == nil {

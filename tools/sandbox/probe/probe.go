@@ -1,5 +1,5 @@
-// Package probe finds out whether a sandbox holds: it has a program run in it that tries what none
-// there must be able to do, and looks what came of it.
+// Package probe finds out whether a sandbox holds: it has a program in the sandbox try what none there
+// may be able to do, and checks what came of it.
 package probe
 
 import (
@@ -41,7 +41,7 @@ func Run(ctx context.Context, r sandbox.Runner) ([]sandbox.Attempt, error) {
 	return attempts, errors.Join(err, s.close())
 }
 
-// A scene is what a program in a sandbox is to get at, and cannot.
+// A scene is what the program tries to get at: files, sockets, and a process.
 type scene struct {
 	dir       string
 	target    early.Target
@@ -159,7 +159,7 @@ func (s *scene) close() error {
 	return errors.Join(errs...)
 }
 
-// probe has r run a program that tries everything, and returns what came of it.
+// probe has r run a program that makes all attempts, and returns how they went.
 func (s *scene) probe(ctx context.Context, r sandbox.Runner) ([]sandbox.Attempt, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -187,13 +187,13 @@ func (s *scene) probe(ctx context.Context, r sandbox.Runner) ([]sandbox.Attempt,
 	return s.judge(out.String())
 }
 
-// judge returns what became of the attempts of which a program wrote told.
-func (s *scene) judge(told string) (all []sandbox.Attempt, err error) {
+// judge returns how the attempts went, by the report that the program wrote and by their effects.
+func (s *scene) judge(report string) (all []sandbox.Attempt, err error) {
 	effects, err := s.effects()
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(report) {
 		name, quoted, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		detail, err := strconv.Unquote(quoted)
 		if err != nil {
@@ -215,7 +215,7 @@ func (s *scene) judge(told string) (all []sandbox.Attempt, err error) {
 	return all, nil
 }
 
-// effects returns for attempts that would leave traces whether they have.
+// effects reports, for each attempt whose success can be seen from outside, whether it succeeded.
 func (s *scene) effects() (map[string]bool, error) {
 	found := map[string]bool{}
 	for name, l := range s.listeners {

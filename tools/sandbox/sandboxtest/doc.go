@@ -1,3 +1,4 @@
-// Package sandboxtest holds what every driver of sandboxes must pass: a program tries to get out of
-// it, to stay, and to take more than it may. It is done as root and as an ordinary user.
+// Package sandboxtest is the conformance suite that every driver of sandboxes must pass. Programs try to
+// get out of the sandbox, to outlive their run, and to exceed their limits, as root and as an ordinary
+// user.
 package sandboxtest

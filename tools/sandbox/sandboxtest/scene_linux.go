@@ -30,7 +30,7 @@ type plan struct {
 	Started string // when that started
 }
 
-// standing are the files that nobody must be able to change, from the base of a plan.
+// standing are files that no program may be able to change, relative to the base of a plan.
 var standing = []string{"AGENTS.md", "memory/MEMORY.md"}
 
 // A result is what the program in the sandbox tells of one attempt.
@@ -40,7 +40,7 @@ type result struct {
 	Detail string
 }
 
-// tryToGetOut has a program try everything in a sandbox of r that must be impossible there.
+// tryToGetOut has a program in a sandbox try everything that must be impossible there.
 func tryToGetOut(t *testing.T, s *suite) {
 	scene := newScene(t)
 	told, err := json.Marshal(scene.plan)
@@ -71,7 +71,7 @@ func tryToGetOut(t *testing.T, s *suite) {
 	scene.judge(t, s, found)
 }
 
-// A scene is what a plan is about: files, and sockets that nobody in the sandbox must reach.
+// A scene is what a plan is about: files, and sockets that no program in the sandbox may reach.
 type scene struct {
 	plan    plan
 	folders []string
@@ -129,7 +129,7 @@ func (s *scene) build() error {
 // linkName is a symbolic link in the folder that may be changed to a file outside.
 const linkName = "link"
 
-// files returns the files that nobody in the sandbox must change.
+// files returns the files that no program in the sandbox may change.
 func (s *scene) files() []string {
 	all := []string{s.plan.Hidden, s.plan.Outside}
 	for _, name := range standing {
