@@ -126,8 +126,10 @@ func TestOverride(t *testing.T) {
 	w.customTools(map[string]any{
 		"calculator":    map[string]any{"tool": "echo"},
 		"memory_search": map[string]any{"description": "Look here first."},
+		"get_weather":   map[string]any{"tool": "gone"},
 	})
 	w.start()
+	w.logs("no custom tool for the place of a built-in one", 1)
 	if got := w.does(person, `calculator {"text": "hello"}`); !strings.Contains(got, `"message":"hello"`) {
 		t.Errorf("what replaces the calculator: %s", got)
 	}

@@ -59,6 +59,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
+	t.warnOfOverrides(own)
 	sources = rules.Permit(sources...)
 	t.app.policy.Configure(policy.Offer{Sources: sources, Models: slices.Sorted(maps.Keys(c.Models))})
 	t.app.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
@@ -118,6 +119,17 @@ func (t toolbox) customTools(c *config.Config) *custom.Source {
 		Hosts:      c.Tools.Custom.Network,
 		MaxTimeout: c.Tools.Custom.MaxTimeout,
 		Overrides:  overrides,
+	}
+}
+
+// warnOfOverrides names the built-in tools that are offered to nobody because the custom tool in their
+// place cannot be used. own may be nil.
+func (t toolbox) warnOfOverrides(own *custom.Source) {
+	if own == nil {
+		return
+	}
+	for _, name := range own.Missing() {
+		t.app.Log.Warn("no custom tool for the place of a built-in one", "tool", name, "custom", own.Overrides[name].Tool)
 	}
 }
 

@@ -118,7 +118,7 @@ func (a *Auto) Use(name string) {
 func (a *Auto) Hide(paths ...string) {
 	system := SystemFolders()
 	for _, path := range paths {
-		within := func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
+		within := func(folder string) bool { return Within(path, folder) }
 		if slices.ContainsFunc(system, within) { // nothing else is seen anyway
 			a.hidden = append(a.hidden, Folder{Path: path, Access: Hidden})
 		}
