@@ -253,9 +253,9 @@ func findCgroupPlaces() cgroupPlaces {
 	return c
 }
 
-// useUnified finds out what folder is good for, of version 2. A cgroup that has processes cannot
-// hand on controllers, so that systemd's DelegateSubgroup puts a service into a cgroup below its
-// own: then the one above is used.
+// useUnified finds out what a folder of version 2 can be used for. A cgroup with processes in it cannot
+// pass on controllers. So systemd's DelegateSubgroup puts a service into a cgroup below its own, and
+// then the one above is used.
 func (c *cgroupPlaces) useUnified(folder, top string) {
 	unit := slices.Contains([]string{".service", ".scope", ".slice"}, filepath.Ext(folder))
 	if above := filepath.Dir(folder); !unit && folder != top && usable(above, "cgroup.kill", "") != "" {
@@ -271,7 +271,7 @@ func (c *cgroupPlaces) useUnified(folder, top string) {
 	c.memory = usable(folder, "memory.max", c.memory)
 }
 
-// usable returns folder if a cgroup can be made there that has such a file; else otherwise.
+// usable returns folder if a cgroup that is made in it has the file; if not, it returns otherwise.
 func usable(folder, file, otherwise string) string {
 	probe := filepath.Join(folder, cgroupPrefix+"probe-"+rand.Text()[:8])
 	if os.Mkdir(probe, 0o755) != nil {

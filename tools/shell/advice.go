@@ -165,7 +165,7 @@ func (r *reader) inside(node syntax.Node) {
 	})
 }
 
-// apart reads what has variables and a folder of its own.
+// apart calls read for what runs in a subshell: the folder and the variables that it sets end with it.
 func (r *reader) apart(read func()) {
 	dir, lost := r.place.dir, r.lostDir
 	vars := maps.Clone(r.vars)
@@ -203,7 +203,7 @@ func (r *reader) loop(f *syntax.ForClause) {
 	}
 }
 
-// function reads a function. One that runs itself twice at once ends the machine's processes.
+// function reads a function. One that starts itself twice at once is a fork bomb.
 func (r *reader) function(f *syntax.FuncDecl) {
 	if f.Name == nil {
 		r.ask(askUnreadable)
@@ -256,7 +256,7 @@ func (r *reader) binary(b *syntax.BinaryCmd) {
 	r.ask(askPiped)
 }
 
-// output returns what a statement writes, if its text says it: echo, printf, and base64 of these.
+// output returns what a statement writes, if that follows from its text: echo, printf, and base64 of these.
 func (r *reader) output(s *syntax.Stmt) (text string, known bool) {
 	if s == nil || len(s.Redirs) > 0 {
 		return "", false
