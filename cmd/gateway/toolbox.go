@@ -129,7 +129,8 @@ func (t toolbox) warnOfOverrides(own *custom.Source) {
 		return
 	}
 	for _, name := range own.Missing() {
-		t.app.Log.Warn("no custom tool for the place of a built-in one", "tool", name, "custom", own.Overrides[name].Tool)
+		id := own.Overrides[name].Tool
+		t.app.Log.Warn("no custom tool for the place of a built-in one", "tool", name, "custom", id)
 	}
 }
 
