@@ -86,7 +86,7 @@ func newProgram(t testing.TB, servers ...*httptest.Server) *program {
 func requireProgram(t testing.TB, name string) {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/" + name); err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" && slices.Contains([]string{"bwrap", "git", "python3"}, name) {
+		if os.Getenv("PARLEY_REQUIRE") == "all" && slices.Contains([]string{"bwrap", "curl", "git", "pip3", "python3"}, name) {
 			t.Fatal(err)
 		}
 		t.Skip(err)
