@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"io"
 	"net/http"
-	"parley/response"
+	"slices"
 	"strconv"
 	"time"
+
+	"parley/response"
 )
 
 const (
@@ -43,6 +45,10 @@ func (c *Channel) serveEvents(req request) error {
 func (c *Channel) streamEvents(req request, seq uint64, out eventWriter) error {
 	ctx := req.r.Context()
 	rd := req.room.addReader(seq)
+	visible := func(events ...sseEvent) [][]byte { // B-071
+		haveSteps := slices.ContainsFunc(events, func(e sseEvent) bool { return e.hasSteps })
+		return bodies(events, haveSteps && c.cfg.Blocked(ctx, req.who, blockSteps))
+	}
 	if err := out.send([]byte("retry: 1000\n\n")); err != nil {
 		return err
 	}
@@ -51,16 +57,16 @@ func (c *Channel) streamEvents(req request, seq uint64, out eventWriter) error {
 			return err
 		}
 		rd.lastSeq = s.Seq
-		if err := out.send(newEvent("message", s.Seq, s.render()).body); err != nil {
+		if err := out.send(visible(messageEvent(s))...); err != nil {
 			return err
 		}
 	}
 	for {
-		bodies, changed, wait, lost := req.room.nextEvents(rd)
+		events, changed, wait, lost := req.room.nextEvents(rd)
 		if lost {
-			bodies = [][]byte{newEvent("resync", 0, struct{}{}).body}
+			events = []sseEvent{newEvent("resync", 0, struct{}{})}
 		}
-		if err := out.send(bodies...); err != nil || lost {
+		if err := out.send(visible(events...)...); err != nil || lost {
 			return err
 		}
 		select {

@@ -184,6 +184,46 @@ func TestA089StepsAfterReload(t *testing.T) {
 	}
 }
 
+// B-071: whoever may not see which tools are at work is not sent it either: not while the
+// turn runs, not when joining in the middle of it, and not in what was said before. It counts
+// at once, also for a page that is open.
+func TestB071StepsAreWithheld(t *testing.T) {
+	var blocked atomic.Bool
+	blocked.Store(true)
+	h := open(t, mem.New(), func(c *Config) {
+		c.Blocked = func(_ context.Context, who chat.Sender, part string) bool {
+			return who.ID == "anna" && part == blockSteps && blocked.Load()
+		}
+	})
+	r := chat.Reply{ID: "r1", To: h.address("anna", firstID)}
+	before := h.watch("anna", firstID, "")
+	h.Step(r, chat.Step{Call: "a", Tool: "secret_tool", State: chat.Running})
+	joined := h.watch("anna", firstID, "")
+	h.Stream(chat.Reply{ID: "r1", To: r.To, Text: "so far"})
+	for _, b := range []*tab{before, joined} {
+		until(t, "the draft is there", func() bool { return len(b.all("draft")) > 0 })
+	}
+	r.Text, r.Steps = "done", "secret_tool – 1 s"
+	if _, err := h.Send(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	after := h.watch("anna", firstID, "")
+	for name, b := range map[string]*tab{"before": before, "in the middle": joined, "after": after} {
+		b.shows(t, "done")
+		if len(b.all("step")) > 0 || b.entries()[0].Steps != "" {
+			t.Errorf("who came %s the turn is sent %v and %q", name, b.all("step"), b.entries()[0].Steps)
+		}
+	}
+	for _, path := range []string{"/c/" + firstID, "/c/" + firstID + "/before?seq=99"} {
+		if page := h.must(http.StatusOK, "anna", "GET", path, nil); strings.Contains(page, "secret_tool") || !strings.Contains(page, "done") {
+			t.Errorf("%s shows %s", path, page)
+		}
+	}
+	blocked.Store(false)
+	h.Step(chat.Reply{ID: "r2", To: r.To}, chat.Step{Call: "b", Tool: "open_tool", State: chat.Running})
+	until(t, "the step is shown", func() bool { return len(before.all("step")) == 1 })
+}
+
 // A reply that says nothing is no entry, and ends what was in the making.
 func TestSaysNothing(t *testing.T) {
 	h := newTestGateway(t)

@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,6 +97,9 @@ func (c *Channel) servePage(req request) error {
 	if err != nil {
 		return err
 	}
+	if slices.Contains(p.Blocked, blockSteps) {
+		hideSteps(p.Entries)
+	}
 	p.Conversations, err = c.conversations.of(ctx, req.who.ID)
 	if err != nil {
 		return err
@@ -116,6 +120,13 @@ func (c *Channel) servePage(req request) error {
 	return response.Page(req.w, http.StatusOK, p.html())
 }
 
+// hideSteps removes from entries what tells which tools were at work (B-071).
+func hideSteps(es []renderedEntry) {
+	for i := range es {
+		es[i].logEntry = es[i].withoutSteps()
+	}
+}
+
 // serveOlder sends the entries before a number.
 func (c *Channel) serveOlder(req request) error {
 	seq, err := strconv.ParseUint(req.r.FormValue("seq"), 10, 64)
@@ -125,6 +136,9 @@ func (c *Channel) serveOlder(req request) error {
 	es, more, _, err := req.room.pageBefore(req.r.Context(), seq)
 	if err != nil {
 		return err
+	}
+	if c.cfg.Blocked(req.r.Context(), req.who, blockSteps) {
+		hideSteps(es)
 	}
 	return req.writeJSON(http.StatusOK, map[string]any{"entries": append([]renderedEntry{}, es...), "more": more})
 }
@@ -138,6 +152,12 @@ type renderedEntry struct {
 
 // safeHTML is HTML without anything active. Only render makes it.
 type safeHTML string
+
+// withoutSteps returns e without what tells which tools were at work.
+func (e logEntry) withoutSteps() logEntry {
+	e.Steps = ""
+	return e
+}
 
 // render returns e as the page shows it.
 func (e logEntry) render() renderedEntry {

@@ -23,6 +23,40 @@ const (
 type sseEvent struct {
 	seq  uint64
 	body []byte
+
+	// hasSteps means that body tells which tools are at work. Readers who may not know that
+	// (B-071) are sent plain instead, and nothing if it is empty.
+	hasSteps bool
+	plain    []byte
+}
+
+// messageEvent encodes an entry.
+func messageEvent(e logEntry) sseEvent {
+	event := newEvent("message", e.Seq, e.render())
+	if e.Steps != "" {
+		event.hasSteps = true
+		event.plain = newEvent("message", e.Seq, e.withoutSteps().render()).body
+	}
+	return event
+}
+
+// stepEvent encodes a tool call made for the reply with that ID.
+func stepEvent(reply string, s chat.Step) sseEvent {
+	event := newEvent("step", 0, stepData{reply, s})
+	event.hasSteps = true
+	return event
+}
+
+// bodies returns what a reader is sent of events.
+func bodies(events []sseEvent, withoutSteps bool) (parts [][]byte) {
+	for _, e := range events {
+		if !withoutSteps || !e.hasSteps {
+			parts = append(parts, e.body)
+		} else if len(e.plain) > 0 {
+			parts = append(parts, e.plain)
+		}
+	}
+	return parts
 }
 
 // newEvent encodes an event, once for all readers.
@@ -37,7 +71,7 @@ func newEvent(name string, seq uint64, data any) sseEvent {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(data) // it ends with a newline; all our types can be encoded
 	b.WriteByte('\n')
-	return sseEvent{seq, b.Bytes()}
+	return sseEvent{seq: seq, body: b.Bytes()}
 }
 
 // A pendingReply is a reply that is being written.
@@ -78,7 +112,7 @@ func (rm *room) addReader(seq uint64) *reader {
 
 // nextEvents returns what rd is to be sent now, and then has to wait for: changed or
 // the end of wait. Lost reports that events rd needs were dropped.
-func (rm *room) nextEvents(rd *reader) (bodies [][]byte, changed <-chan struct{}, wait time.Duration, lost bool) {
+func (rm *room) nextEvents(rd *reader) (events []sseEvent, changed <-chan struct{}, wait time.Duration, lost bool) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
 	missing := rm.eventCount - rd.taken
@@ -87,40 +121,40 @@ func (rm *room) nextEvents(rd *reader) (bodies [][]byte, changed <-chan struct{}
 	}
 	for _, e := range rm.events[len(rm.events)-int(missing):] {
 		if e.seq == 0 || e.seq > rd.lastSeq {
-			bodies = append(bodies, e.body)
+			events = append(events, e)
 		}
 	}
 	rd.taken = rm.eventCount
 	if !rd.sentPending {
 		rd.sentPending = true
-		bodies = append(bodies, rm.pendingEvents(rd)...)
+		events = append(events, rm.pendingEvents(rd)...)
 	}
 	if rm.pending.text == "" || rd.draftsTaken == rm.draftCount {
-		return bodies, rm.changed, heartbeatInterval, false
+		return events, rm.changed, heartbeatInterval, false
 	}
 	wait = time.Until(rd.nextDraft)
 	if wait <= 0 {
 		d := rm.draftEvent()
 		wait = draftInterval + time.Duration(len(d))*draftDelayPerByte
-		bodies = append(bodies, d)
+		events = append(events, sseEvent{body: d})
 		rd.draftsTaken = rm.draftCount
 		rd.nextDraft = time.Now().Add(wait)
 	}
-	return bodies, rm.changed, wait, false
+	return events, rm.changed, wait, false
 }
 
 // pendingEvents returns the events that show the pending reply to rd, which has just
 // read the log. The caller holds mu.
-func (rm *room) pendingEvents(rd *reader) (bodies [][]byte) {
+func (rm *room) pendingEvents(rd *reader) (events []sseEvent) {
 	if !rm.isActiveLocked() {
 		rd.draftsTaken = rm.draftCount // it was abandoned
 		return nil
 	}
-	bodies = append(bodies, newEvent("busy", 0, busyData{true}).body)
+	events = append(events, newEvent("busy", 0, busyData{true}))
 	for _, s := range rm.pending.steps {
-		bodies = append(bodies, newEvent("step", 0, stepData{rm.pending.replyID, s}).body)
+		events = append(events, stepEvent(rm.pending.replyID, s))
 	}
-	return bodies
+	return events
 }
 
 // draftEvent returns the event with the text so far. The caller holds mu.
@@ -142,10 +176,10 @@ func (rm *room) publish(e sseEvent) {
 // publishLocked is publish for a caller that holds mu.
 func (rm *room) publishLocked(e sseEvent) {
 	rm.events = append(rm.events, e)
-	rm.eventBytes += len(e.body)
+	rm.eventBytes += len(e.body) + len(e.plain)
 	rm.eventCount++
 	for len(rm.events) > maxEvents || rm.eventBytes > maxEventBytes {
-		rm.eventBytes -= len(rm.events[0].body)
+		rm.eventBytes -= len(rm.events[0].body) + len(rm.events[0].plain)
 		rm.events = rm.events[1:]
 	}
 	rm.wakeReaders()
@@ -173,7 +207,7 @@ func (rm *room) showEntry(e logEntry) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
 	ended := e.Who == whoAgent && e.Edits == 0 && (rm.pending.replyID == e.ID || rm.pending.replyID == "")
-	rm.publishLocked(newEvent("message", e.Seq, e.render()))
+	rm.publishLocked(messageEvent(e))
 	if ended {
 		rm.endPending()
 	}
@@ -244,6 +278,6 @@ func (rm *room) showStep(r chat.Reply, s chat.Step) {
 	defer rm.mu.Unlock()
 	rm.setPending(r.ID)
 	if s, news := rm.pending.steps.Add(s); news {
-		rm.publishLocked(newEvent("step", 0, stepData{r.ID, s}))
+		rm.publishLocked(stepEvent(r.ID, s))
 	}
 }
