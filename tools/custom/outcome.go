@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"parley/chat"
+	"parley/tools/sandbox"
 )
 
 // An Outcome is what became of a run (B-050). Its JSON is that of the admin API.
@@ -33,95 +35,31 @@ const (
 	statusError     = "error"
 )
 
-// maxOutput is how many characters of output are kept (B-048): the first and last half.
+// maxOutput is how many characters of output are kept (B-048).
 const maxOutput = 10_000
 
-// A capture keeps the beginning and the end of what is written to it.
-type capture struct {
-	head, tail []byte
-	bytes      int64
-	characters int64 // as far as it is UTF-8
-}
-
-// half is how many bytes maxOutput/2 characters have at most.
-const half = maxOutput / 2 * utf8.UTFMax
-
-// Write implements [io.Writer].
-func (c *capture) Write(data []byte) (int, error) {
-	c.bytes += int64(len(data))
-	for _, b := range data {
-		if utf8.RuneStart(b) {
-			c.characters++
-		}
-	}
-	rest := data
-	if room := half - len(c.head); room > 0 {
-		n := min(room, len(rest))
-		c.head = append(c.head, rest[:n]...)
-		rest = rest[n:]
-	}
-	c.tail = append(c.tail, rest[max(0, len(rest)-half):]...)
-	if extra := len(c.tail) - half; extra > half { // not at each write
-		c.tail = append(c.tail[:0], c.tail[extra:]...)
-	}
-	return len(data), nil
-}
-
-// text returns what was kept, without the middle if that is gone.
-func (c *capture) text() string { return clean(string(c.head) + string(c.tail)) }
-
-// dropped reports whether the middle is gone.
-func (c *capture) dropped() bool { return c.bytes > int64(len(c.head)+len(c.tail)) }
-
-// clean returns text that anybody can store and show.
-func clean(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
-}
-
-// shorten returns the first and last half of a text that had so many characters, if that is more
-// than maxOutput.
-func shorten(text string, characters int64) (kept string, cut bool) {
-	if characters <= maxOutput {
-		return text, false
-	}
-	gap := fmt.Sprintf("\n\n... (%d chars truncated) ...\n\n", characters-maxOutput)
-	return first(text, maxOutput/2) + gap + last(text, maxOutput/2), true
-}
-
-// first returns the first n characters of text.
-func first(text string, n int) string {
-	for i := range text {
-		if n--; n < 0 {
-			return text[:i]
-		}
-	}
-	return text
-}
-
-// last returns the last n characters of text.
-func last(text string, n int) string {
-	return text[len(first(text, max(0, utf8.RuneCountInString(text)-n))):]
-}
-
 // read sets what the program wrote (B-049).
-func (o *Outcome) read(stdout, stderr *capture) {
-	o.Stderr, _ = shorten(stderr.text(), stderr.characters)
-	output := stdout.text()
-	if output != "" && stderr.bytes > 0 {
-		output = strings.TrimSuffix(output, "\n") + "\n"
+func (o *Outcome) read(stdout, stderr *sandbox.Ends) {
+	o.Stderr = storable(stderr.String())
+	both := sandbox.Ends{Max: maxOutput}
+	both.Append(stdout)
+	if text := stdout.String(); text != "" && !strings.HasSuffix(text, "\n") && o.Stderr != "" {
+		_, _ = both.Write([]byte("\n"))
 	}
-	output += stderr.text()
-	cut := false
-	o.Output, cut = shorten(strings.TrimSuffix(output, "\n"), stdout.characters+stderr.characters) // print adds one
-	o.Truncated = cut || stdout.dropped() || stderr.dropped()
+	both.Append(stderr)
+	o.Output = strings.TrimSuffix(storable(both.String()), "\n") // print adds one
+	o.Truncated = both.Cut()
 }
+
+// storable returns text that anybody can store and show.
+func storable(text string) string { return strings.ReplaceAll(text, "\x00", "\ufffd") }
 
 // finish sets Message, and applies return.json (B-052 to B-058).
 func (o *Outcome) finish(d Definition) {
 	var layer struct{ Truncate, Template any }
 	_ = json.Unmarshal(d.Return, &layer)
 	if n, isNumber := layer.Truncate.(float64); isNumber && n >= 1 && n == float64(int(n)) { // B-053
-		if cut := first(o.Output, int(n)); len(cut) < len(o.Output) {
+		if cut := chat.Clip(o.Output, int(n), ""); len(cut) < len(o.Output) {
 			o.Output = cut
 			o.Truncated = true
 		}

@@ -103,7 +103,8 @@ func (s *Source) run(ctx context.Context, d Definition, arguments map[string]any
 
 // execute runs a program in the sandbox.
 func (s *Source) execute(ctx context.Context, d Definition, program template.Program, o *Outcome) {
-	var stdout, stderr capture
+	stdout := sandbox.Ends{Max: maxOutput}
+	stderr := sandbox.Ends{Max: maxOutput}
 	done, err := s.Runner.Run(ctx, sandbox.Spec{
 		Args:    []string{"python3", "-I", "-u", "-B", "-c", runner},
 		Stdin:   encode(job{program.Source, d.Code, program.Variables}),

@@ -22,7 +22,8 @@ const (
 	maxMemory    = 512 << 20 // bytes
 	maxProcesses = 64        // threads included
 	maxFile      = 20 << 20  // bytes: more than networks take
-	maxOutput    = 1 << 20   // bytes
+	maxOutput    = 64 << 20  // bytes of both streams
+	maxKept      = 1 << 20   // characters of each stream
 	cpuReserve   = 5 * time.Second
 )
 
@@ -46,8 +47,8 @@ func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code
 	if level != Lenient && extra == "" {
 		flags = append(flags, "-S") // without packages that are installed beside Python it starts faster
 	}
-	stdout := &head{}
-	stderr := &head{}
+	stdout := &sandbox.Ends{Max: maxKept}
+	stderr := &sandbox.Ends{Max: maxKept}
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := folder.watch(cancel)
@@ -65,15 +66,17 @@ func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code
 			Memory:    maxMemory,
 			Processes: maxProcesses,
 			FileSize:  maxFile,
-			Output:    2 * maxOutput,
+			Output:    maxOutput,
 		},
 	})
 	stop()
 	if err != nil {
 		return done, err
 	}
-	stdout.dropped += o.Dropped
 	done.output = stdout.String()
+	if o.Dropped > 0 {
+		done.output += fmt.Sprintf("\n... (%d more bytes were left out)", o.Dropped)
+	}
 	switch {
 	case errors.Is(context.Cause(limited), errScratchFull):
 		done.problem = "Execution failed: " + errScratchFull.Error()
@@ -104,27 +107,4 @@ func environment(dir string) map[string]string {
 		"OMP_NUM_THREADS":      "4",
 		"OPENBLAS_NUM_THREADS": "4",
 	}
-}
-
-// A head keeps the beginning of what is written to it, maxOutput bytes.
-type head struct {
-	kept    []byte
-	dropped int64
-}
-
-// Write never fails.
-func (h *head) Write(p []byte) (int, error) {
-	n := min(len(p), maxOutput-len(h.kept))
-	h.kept = append(h.kept, p[:n]...)
-	h.dropped += int64(len(p) - n)
-	return len(p), nil
-}
-
-// String returns what was kept, and says how much was not.
-func (h *head) String() string {
-	text := strings.ToValidUTF8(string(h.kept), "\ufffd")
-	if h.dropped > 0 {
-		text += fmt.Sprintf("\n... (%d more bytes were left out)", h.dropped)
-	}
-	return text
 }

@@ -20,7 +20,8 @@ const (
 	maxPerSession     = 5  // commands in the background at once
 	maxInAll          = 20 // those of all sessions
 	retention         = 7 * 24 * time.Hour
-	maxTold           = 3000 // characters of output in the message about a command's end
+	maxRead           = 2 << 20 // bytes of output that are read at once
+	maxTold           = 3000    // characters of output in the message about a command's end
 )
 
 // A Command is the record of a command in the background.
@@ -305,7 +306,7 @@ func readFrom(c tools.Call, name string, from int64) (text string, size int64, e
 	if from < 0 {
 		from = max(size+from, 0)
 	}
-	b := make([]byte, min(max(size-from, 0), maxTail))
+	b := make([]byte, min(max(size-from, 0), maxRead))
 	if _, err := f.ReadAt(b, size-int64(len(b))); err != nil {
 		return "", size, err
 	}

@@ -344,21 +344,4 @@ func report(stdout, stderr string, o sandbox.Outcome) string {
 const maxShown = 10_000
 
 // clip returns the two ends of a long text.
-func clip(text string) string {
-	all := []rune(strings.ToValidUTF8(text, "\ufffd"))
-	over := len(all) - maxShown
-	if over <= 0 {
-		return text
-	}
-	end := string(all[len(all)-maxShown/2:])
-	return string(all[:maxShown/2]) + "\n\n" + missing(int64(over), "chars") + "\n\n" + end
-}
-
-// missing tells of a part that is left out: "... (1,234 chars truncated) ...".
-func missing(n int64, unit string) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return fmt.Sprintf("... (%s %s truncated) ...", digits, unit)
-}
+func clip(text string) string { return sandbox.ClipEnds(text, maxShown) }
