@@ -122,7 +122,9 @@ func englishGateway() Gateway {
 			Sandbox:         "Programs run in a sandbox: %s.",
 			NoSandbox: "Programs run WITHOUT a sandbox, because tools.exec.sandbox is none: they may do all that " +
 				"I may.",
-			SandboxMissing:  "Programs do not run here, because no sandbox works; `parley doctor` says why.",
+			SandboxMissing: "Programs do not run here, because no sandbox works; `parley doctor` says why.",
+			ToolMissing: "Nobody has the tool %s: the custom tool %s, which is to take its place (tools.override), " +
+				"cannot be used.",
 			SandboxNotKnown: "I am still finding out which sandbox works here.",
 			DeadLetters:     "Replies that could not be sent: %d, the last of them to %s: %s",
 			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",

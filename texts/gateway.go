@@ -108,6 +108,7 @@ type Report struct {
 	Sandbox         Format // the driver that confines programs
 	NoSandbox       string // as config says
 	SandboxMissing  string // none works
+	ToolMissing     Format // a built-in tool, and the custom tool in its place that cannot be used
 	SandboxNotKnown string // which one is used is being found out
 
 	DeadLetters Format // how many replies could not be sent, the conversation of the last, why

@@ -59,8 +59,9 @@ func (f *face) toolAdmin(t testing.TB) toolpages.Admin {
 	})
 	approval := chat.Approval{Chat: "telegram:-100/7", Session: evil, Effect: evil, By: evil}
 	return toolpages.Admin{
-		Policy: book,
-		Custom: lib,
+		Policy:    book,
+		Custom:    lib,
+		CustomOff: func() bool { return false },
 		Test: func(_ context.Context, who chat.Sender, c custom.Trial) (any, error) {
 			if c.ID == "absent" {
 				return nil, custom.ErrNotFound

@@ -138,10 +138,58 @@ func TestOverride(t *testing.T) {
 	}
 	for _, r := range w.asked() {
 		names, description := offered(r, "memory_search")
-		if slices.Contains(names, "echo") || description != "Look here first." {
+		if slices.Contains(names, "echo") || slices.Contains(names, "get_weather") || description != "Look here first." {
 			t.Errorf("offered: %q, %q", names, description)
 		}
 	}
+	const warning = `Nobody has the tool get_weather: the custom tool gone, which is to take its place (tools.override), cannot be used.`
+	w.tg.Say(person, "/status")
+	w.told(person, "the warning", func(texts []string) bool { return toldOf(texts, warning) })
+	if status, _ := w.run("", "status"); !strings.Contains(status, warning) {
+		t.Errorf("parley status:\n%s", status)
+	}
+}
+
+// TestSwitchedOffLive: tools.custom.enable counts at once, for the tools and for the owner's pages. What
+// the config says of built-in tools does not depend on it (B-001, C-036).
+func TestSwitchedOffLive(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	w.customTools(map[string]any{"memory_search": map[string]any{"description": "Look here first."}})
+	own := map[string]any{"enable": false}
+	w.more["tools"].(map[string]any)["custom"] = own
+	w.start()
+	owner := w.visit()
+	check := func(isOn bool) {
+		t.Helper()
+		want, says := 404, "Custom tools are switched off"
+		if isOn {
+			want, says = 200, "text_len"
+		}
+		if status, body := owner.do("GET", "/api/admin/custom-tools", nil); status != want {
+			t.Errorf("on %v: the API answers %d %s", isOn, status, body)
+		}
+		if status, body := owner.do("GET", "/admin/custom-tools", nil); status != 200 || !strings.Contains(body, says) {
+			t.Errorf("on %v: the page answers %d %s", isOn, status, body)
+		}
+		got := w.does(person, `echo {"text": "hello"}`)
+		if strings.Contains(got, `"message":"hello"`) != isOn {
+			t.Errorf("on %v: a call: %s", isOn, got)
+		}
+		names, description := offered(w.lastAsked(), "memory_search")
+		if slices.Contains(names, "echo") != isOn || description != "Look here first." {
+			t.Errorf("on %v: offered %q, %q", isOn, names, description)
+		}
+	}
+	check(false)
+	own["enable"] = true
+	w.config()
+	w.logs("config reloaded", 1)
+	check(true)
+	own["enable"] = false
+	w.config()
+	w.logs("config reloaded", 2)
+	check(false)
 }
 
 // TestBackupOfCustomTools: a backup has the custom tools, and a restore puts them back (P20).

@@ -63,7 +63,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	add("gateway", running.Check)
 	add("store", func(ctx context.Context) doctor.Finding { return checkStore(ctx, c, running) })
 	add("sandbox", func(ctx context.Context) doctor.Finding { return checkSandbox(ctx, c) })
-	if c.Tools.Custom.Enable {
+	if c.Tools.Custom.Enable || len(c.Tools.Override) > 0 {
 		add("custom tools", func(context.Context) doctor.Finding { return checkCustomTools(c) })
 	}
 	add("python", func(context.Context) doctor.Finding { return doctor.Python(python.Find()) })
@@ -103,12 +103,21 @@ func checkStore(ctx context.Context, c *config.Config, running doctor.Gateway) d
 }
 
 func checkCustomTools(c *config.Config) doctor.Finding {
-	all, err := custom.Examine(filepath.Join(c.DataDir, custom.Folder))
-	var faults []string
+	var names, faults, replaced []string
+	for _, t := range builtInTools() {
+		names = append(names, t.Name)
+	}
+	all, err := custom.Examine(filepath.Join(c.DataDir, custom.Folder), names)
+	if !c.Tools.Custom.Enable {
+		all = custom.Listing{}
+	}
 	for _, f := range all.Faults {
 		faults = append(faults, f.String())
 	}
-	return doctor.CustomTools(len(all.Tools), faults, err)
+	for _, name := range custom.Missing(overridesOf(c), all.Usable()) {
+		replaced = append(replaced, name+", because the custom tool "+c.Tools.Override[name].Tool+" cannot be used")
+	}
+	return doctor.CustomTools(len(all.Tools), faults, replaced, err)
 }
 
 func checkModel(ctx context.Context, name string, m *config.Model) doctor.Finding {

@@ -93,8 +93,8 @@ type gateway struct {
 	kit         atomic.Pointer[kitMaker]  // as the pool has it
 	offered     atomic.Pointer[tools.Kit] // those that an owner may use
 	customTools *custom.Library
-	tryTool     atomic.Pointer[func(context.Context, tools.Scope, custom.Trial) (custom.Report, error)]
-	fileTools   []tools.Tool // they remember what each session has read
+	ownTools    atomic.Pointer[ownTools] // made of customTools, as the config says
+	fileTools   []tools.Tool             // they remember what each session has read
 	strays      tools.Strays
 	stats       *tools.Stats
 	policy      *policy.Book

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 
 	"parley/backup"
 	"parley/chat"
@@ -43,23 +44,21 @@ func (o ownerAPI) view() web.Gateway {
 
 // toolAdmin returns what the pages of policy, custom tools and approvals show and do.
 func (o ownerAPI) toolAdmin() toolpages.Admin {
-	all := toolpages.Admin{
+	return toolpages.Admin{
 		Policy:    o.app.policy,
+		Custom:    o.app.customTools,
+		CustomOff: func() bool { return !o.app.now.Load().Tools.Custom.Enable },
 		Test:      toolboxOf(o.app).tryCustom,
 		Approvals: o.app.pool.Sessions().Approvals,
 		Revoke:    o.app.pool.Sessions().Revoke,
 		Audit:     o.app.auditLog.Add,
 		Zone:      o.app.Config.Zone(),
 	}
-	if o.app.Config.Tools.Custom.Enable {
-		all.Custom = o.app.customTools
-	}
-	return all
 }
 
 // warnings are what an owner should look after, of the gateway and its config.
 func (o ownerAPI) warnings() []string {
-	all := append(o.notices(), o.app.now.Load().Warnings()...)
+	all := slices.Concat(o.notices(), o.app.now.Load().Warnings(), toolboxOf(o.app).missingTools())
 	if o.app.otherPort != "" {
 		all = append(all, o.app.otherPort)
 	}

@@ -32,6 +32,7 @@ func (o ownerAPI) report(ctx context.Context) (lines []string) {
 		return []string{say.Failed}
 	}
 	lines = append(o.notices(), sandboxLine(ctx, o.app.sandbox, say))
+	lines = append(lines, toolboxOf(o.app).missingTools()...)
 	for _, s := range all {
 		state := say.Works
 		switch {

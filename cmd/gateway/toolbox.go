@@ -59,7 +59,10 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	t.warnOfOverrides(own)
+	for _, name := range own.Missing() {
+		id := own.Overrides[name].Tool
+		t.app.Log.Warn("no custom tool for the place of a built-in one", "tool", name, "custom", id)
+	}
 	sources = rules.Permit(sources...)
 	t.app.policy.Configure(policy.Offer{Sources: sources, Models: slices.Sorted(maps.Keys(c.Models))})
 	t.app.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
@@ -85,13 +88,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		first := []tools.Middleware{t.app.observer.Tool(), audited, oversight.CountWritten(s, t.app.takeBytes)}
 		return append(first, tools.Standard(pipeline)...)
 	}
-	try := func(ctx context.Context, s tools.Scope, trial custom.Trial) (custom.Report, error) {
-		if own == nil {
-			return custom.Report{}, &custom.Refusal{Text: "custom tools are switched off in the config"}
-		}
-		return own.Test(ctx, s, trial, stages(s)...)
-	}
-	t.app.tryTool.Store(&try)
+	t.app.ownTools.Store(&ownTools{own, stages})
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
 		return t.app.policy.Kit(ctx, s, sources, stages(s)...)
 	}, nil
@@ -101,37 +98,45 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 func (t toolbox) tryCustom(ctx context.Context, who chat.Sender, trial custom.Trial) (any, error) {
 	at := chat.Address{Channel: "web", Chat: "custom-tools"}
 	scope := tools.Scope{Session: at.Session(), At: at, From: who, Workspace: t.app.files, Turn: "test-" + rand.Text()}
-	return (*t.app.tryTool.Load())(ctx, scope, trial)
+	own := t.app.ownTools.Load()
+	return own.source.Test(ctx, scope, trial, own.stages(scope)...)
 }
 
-// customTools offers the tools that owners wrote, as c says. It is nil if they are off.
+// ownTools are the tools that owners wrote, with the stages that each of their calls goes through.
+type ownTools struct {
+	source *custom.Source
+	stages func(tools.Scope) []tools.Middleware
+}
+
+// customTools offers the tools that owners wrote, as c says.
 func (t toolbox) customTools(c *config.Config) *custom.Source {
-	if !c.Tools.Custom.Enable {
-		return nil
-	}
-	overrides := map[string]custom.Override{}
-	for name, o := range c.Tools.Override {
-		overrides[name] = custom.Override(*o)
-	}
 	return &custom.Source{
 		Library:    t.app.customTools,
 		Runner:     t.app.sandbox,
 		Hosts:      c.Tools.Custom.Network,
 		MaxTimeout: c.Tools.Custom.MaxTimeout,
-		Overrides:  overrides,
+		Overrides:  overridesOf(c),
+		Off:        !c.Tools.Custom.Enable,
 	}
 }
 
-// warnOfOverrides names the built-in tools that are offered to nobody because the custom tool in their
-// place cannot be used. own may be nil.
-func (t toolbox) warnOfOverrides(own *custom.Source) {
-	if own == nil {
-		return
+// overridesOf returns what c changes of the built-in tools.
+func overridesOf(c *config.Config) map[string]custom.Override {
+	overrides := map[string]custom.Override{}
+	for name, o := range c.Tools.Override {
+		overrides[name] = custom.Override(*o)
 	}
+	return overrides
+}
+
+// missingTools tells owners of the built-in tools that nobody has because the custom tools in their
+// places cannot be used.
+func (t toolbox) missingTools() (all []string) {
+	own := t.app.ownTools.Load().source
 	for _, name := range own.Missing() {
-		id := own.Overrides[name].Tool
-		t.app.Log.Warn("no custom tool for the place of a built-in one", "tool", name, "custom", id)
+		all = append(all, t.app.texts.Gateway.Report.ToolMissing.With(name, own.Overrides[name].Tool))
 	}
+	return all
 }
 
 // profiles are the agents that a task can be given to.

@@ -36,7 +36,7 @@ type toolHost struct {
 	log      *slog.Logger
 	stored   func() int64   // bytes of files that a person may have in the workspace
 	sandbox  *sandbox.Auto  // what every tool that starts a program starts it with
-	custom   *custom.Source // the tools of the owners; nil: there are none
+	custom   *custom.Source // the tools of the owners; nil: only the others are wanted
 	shell    *shell.Shell
 }
 
@@ -117,21 +117,25 @@ func backgroundTasks(s *shell.Shell) subagents.Background {
 	return subagents.Background{List: list, Stop: s.Stop}
 }
 
-// toolCategories lists the categories of the tools there are, sorted. The tools
-// are made for that and not called.
-func toolCategories() (list []string) {
+// builtInTools are the tools that there are. They are made to see what they are, and not called.
+func builtInTools() (list []tools.Tool) {
 	c := &config.Config{}
 	c.Tools.Web.Search.Provider = "duckduckgo"
 	c.Tools.Exec.Enable = true
 	sources, _ := toolSources(c, toolHost{files: files.New(files.Rules{})}) // the provider is known
-	list = append(list, python.Category)                                    // also where there is no Python
-	list = append(list, custom.Category)
 	owner := tools.Scope{From: chat.Sender{Role: chat.Owner}}
 	for _, source := range sources {
 		all, _ := source.Tools(context.Background(), owner) // none of these fails
-		for _, t := range all {
-			list = append(list, t.Kind())
-		}
+		list = append(list, all...)
+	}
+	return list
+}
+
+// toolCategories lists the categories of the tools there are, sorted.
+func toolCategories() []string {
+	list := []string{python.Category, custom.Category} // also where there is no Python
+	for _, t := range builtInTools() {
+		list = append(list, t.Kind())
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

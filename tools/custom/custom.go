@@ -60,8 +60,12 @@ type Library struct {
 	loaded map[string]loaded // by folder
 }
 
+// MsgOff says why there are no custom tools.
+const MsgOff = "custom tools are switched off in the config (tools.custom.enable)"
+
 // Examine lists what is in the folder dir of a Library, which may be in use, and changes nothing.
-func Examine(dir string) (Listing, error) {
+// reserved are the names of built-in tools.
+func Examine(dir string, reserved []string) (Listing, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return Listing{}, nil
 	}
@@ -69,6 +73,7 @@ func Examine(dir string) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
+	l.Reserve(reserved)
 	return l.List(), l.Close()
 }
 

@@ -272,7 +272,7 @@ func TestBadIDs(t *testing.T) {
 		t.Errorf("listed: %v", ids(all))
 	}
 	var usable []string
-	for _, d := range l.usable() {
+	for _, d := range l.List().Usable() {
 		usable = append(usable, d.ID)
 	}
 	if !slices.Equal(usable, []string{"Calc"}) {

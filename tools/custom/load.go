@@ -244,7 +244,7 @@ func (l *Library) get(id string) (Definition, error) {
 	return Definition{}, fmt.Errorf("%w: %s", ErrNotFound, id) // B-045
 }
 
-// usable returns the tools that can be offered to models.
-func (l *Library) usable() []Definition {
-	return slices.DeleteFunc(l.List().Tools, func(d Definition) bool { return d.InvalidID })
+// Usable returns the tools that can be offered to models.
+func (l Listing) Usable() []Definition {
+	return slices.DeleteFunc(slices.Clone(l.Tools), func(d Definition) bool { return d.InvalidID })
 }

@@ -21,7 +21,8 @@ type overridden struct {
 }
 
 // apply returns the sources as by says. A tool that a custom one replaces is offered to nobody, under
-// none of its names, also while the custom one cannot be used.
+// none of its names, also while the custom one cannot be used: an error in a file must not give back
+// what an owner has taken away.
 func apply(by map[string]Override, sources ...tools.Source) []tools.Source {
 	changed := make([]tools.Source, len(sources))
 	for i, s := range sources {
@@ -63,22 +64,28 @@ func (s *Source) Above(builtIn ...tools.Source) ([]tools.Source, error) {
 	return append(apply(s.Overrides, builtIn...), s), nil
 }
 
-// named returns the name under which the custom tool called id is offered: its own, or that of the
-// built-in tool whose place it takes.
-func (s *Source) named(id string) string {
+// names returns the names under which the custom tool called id is offered: those of the built-in
+// tools whose places it takes, or its own.
+func (s *Source) names(id string) (all []string) {
 	for name, o := range s.Overrides {
 		if o.Tool == id {
-			return name
+			all = append(all, name)
 		}
 	}
-	return id
+	if len(all) == 0 {
+		return []string{id}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Missing returns the names of the built-in tools whose place a custom tool takes that cannot be used,
 // sorted.
-func (s *Source) Missing() (names []string) {
-	usable := s.Library.usable()
-	for name, o := range s.Overrides {
+func (s *Source) Missing() []string { return Missing(s.Overrides, s.usable()) }
+
+// Missing is [Source.Missing] where only some custom tools can be used.
+func Missing(by map[string]Override, usable []Definition) (names []string) {
+	for name, o := range by {
 		if o.Tool != "" && !slices.ContainsFunc(usable, func(d Definition) bool { return d.ID == o.Tool }) {
 			names = append(names, name)
 		}

@@ -584,10 +584,10 @@ func TestSchemaOfModels(t *testing.T) {
 	t.Error("calc is not offered")
 }
 
-// TestMissingOverrides names built-in tools whose place is taken by a tool that cannot be used
-// (C-035).
+// TestMissingOverrides names built-in tools whose place is taken by a tool that cannot be used. What
+// was replaced stays away: a typing error in a file never gives it back (C-035).
 func TestMissingOverrides(t *testing.T) {
-	s, _ := examples(t)
+	s, dir := examples(t)
 	s.Overrides = map[string]Override{
 		"calculator": {Tool: "calc"}, "grep": {Tool: "nothing"}, "glob": {Description: "x"},
 	}
@@ -609,5 +609,55 @@ func TestMissingOverrides(t *testing.T) {
 	}
 	if _, err := s.Library.Save(draft(t, `{"id":"find"}`), ""); !refused(err) {
 		t.Errorf("a custom tool of a reserved name: %v", err)
+	}
+	put(t, dir, "nothing", small("nothing"))
+	if got := s.Missing(); len(got) != 0 {
+		t.Errorf("missing although it is there now: %q", got)
+	}
+}
+
+// TestOneToolInTwoPlaces puts a custom tool into the places of two built-in ones (C-035).
+func TestOneToolInTwoPlaces(t *testing.T) {
+	s, _ := examples(t)
+	s.Overrides = map[string]Override{"grep": {Tool: "calc"}, "glob": {Tool: "calc", Description: "x"}}
+	var names []string
+	for _, spec := range s.kit(t, owner).Specs() {
+		names = append(names, spec.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"echo", "glob", "greet", "grep", "text_len"}; !slices.Equal(names, want) {
+		t.Errorf("offered: %q", names)
+	}
+}
+
+// TestSwitchedOff offers and tries no tool while they are off. What the config says of built-in tools
+// still holds (C-036).
+func TestSwitchedOff(t *testing.T) {
+	s, _ := examples(t)
+	s.Off = true
+	s.Overrides = map[string]Override{"grep": {Tool: "calc"}, "glob": {Description: "x"}}
+	if specs := s.kit(t, owner).Specs(); len(specs) != 0 {
+		t.Errorf("offered: %v", specs)
+	}
+	if _, err := s.Test(t.Context(), owner, Trial{ID: "calc"}); !refused(err) {
+		t.Errorf("tried: %v", err)
+	}
+	if got := s.Missing(); !slices.Equal(got, []string{"grep"}) {
+		t.Errorf("missing: %q", got)
+	}
+	sources, err := s.Above(tools.Fixed{{ToolSpec: llm.ToolSpec{Name: "grep"}}, {ToolSpec: llm.ToolSpec{Name: "glob"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := sources[0].Tools(t.Context(), owner); err != nil || len(left) != 1 || left[0].Description != "x" {
+		t.Errorf("%v: left %+v", err, left)
+	}
+}
+
+// TestMissingArgument says which required argument was not given (B-033).
+func TestMissingArgument(t *testing.T) {
+	s, _ := examples(t)
+	if r := s.try(t, "calc", args{"a": 1, "op": "+"}); r.Missing != "b" || r.Success || r.ToolID != "calc" {
+		t.Errorf("%+v", r.Outcome)
 	}
 }

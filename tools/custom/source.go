@@ -23,6 +23,7 @@ type Source struct {
 	Hosts      []string            // that tools may reach which ask for the network; "*" is all
 	MaxTimeout time.Duration       // for which a tool may run; 0: as its definition says
 	Overrides  map[string]Override // by the name of the built-in tool
+	Off        bool                // no tool is offered or run
 }
 
 // Tools implements [tools.Source].
@@ -30,13 +31,23 @@ func (s *Source) Tools(_ context.Context, scope tools.Scope) (all []tools.Tool, 
 	if scope.From.Role != chat.Owner {
 		return nil, nil
 	}
-	for _, d := range s.Library.usable() {
-		t := s.tool(d)
-		t.Name = s.named(d.ID)
-		t.Description = cmp.Or(s.Overrides[t.Name].Description, t.Description)
-		all = append(all, t)
+	for _, d := range s.usable() {
+		for _, name := range s.names(d.ID) {
+			t := s.tool(d)
+			t.Name = name
+			t.Description = cmp.Or(s.Overrides[name].Description, t.Description)
+			all = append(all, t)
+		}
 	}
 	return all, nil
+}
+
+// usable returns the tools that can be offered to models.
+func (s *Source) usable() []Definition {
+	if s.Off {
+		return nil
+	}
+	return s.Library.List().Usable()
 }
 
 // stopTime is how long after its time the program of a tool has ended.
@@ -151,6 +162,9 @@ func (s *Source) Test(
 	t Trial,
 	stages ...tools.Middleware,
 ) (r Report, err error) {
+	if s.Off {
+		return r, refusef("%s", MsgOff)
+	}
 	d, err := s.Library.trial(t)
 	if err != nil {
 		return r, err
@@ -171,11 +185,26 @@ func (s *Source) Test(
 	result := kit.Call(ctx, tools.Call{ToolCall: call, Scope: scope})
 	if !ran {
 		r.Outcome = s.begin(d)
+		r.Missing = firstMissing(d, t.Arguments)
 		r.Error = result.Text
 		r.Message = result.Text
 	}
 	r.Text = result.Text
 	return r, nil
+}
+
+// firstMissing returns the first required argument that a call of d lacks, "" if it has all (B-033).
+func firstMissing(d Definition, arguments json.RawMessage) string {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(arguments, &given) != nil {
+		return ""
+	}
+	for _, name := range d.Required {
+		if given[name] == nil || string(given[name]) == "null" {
+			return name
+		}
+	}
+	return ""
 }
 
 // trial returns the tool that t is about.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
@@ -21,8 +22,10 @@ import (
 
 // An Admin serves the pages and the API, of what its fields show and change.
 type Admin struct {
-	Policy *policy.Book    // nil: there are no routes
-	Custom *custom.Library // nil: custom tools are switched off
+	Policy *policy.Book // nil: there are no routes
+	Custom *custom.Library
+	// CustomOff reports whether custom tools are switched off: their pages and API say so.
+	CustomOff func() bool
 	// Test runs a custom tool for who, and returns what is shown of it (B-018).
 	Test func(ctx context.Context, who chat.Sender, t custom.Trial) (any, error)
 
@@ -63,14 +66,24 @@ func (a *Admin) Routes() []Route {
 		{Pattern: "/admin/", Handle: notFound},
 		{Pattern: "/api/admin/", Handle: notFound},
 	}
-	if a.Custom == nil {
-		return append(routes, Route{Pattern: "GET /admin/custom-tools", Handle: noCustomTools})
+	for _, r := range a.customRoutes() {
+		routes = append(routes, Route{Pattern: r.Pattern, Handle: a.whenOn(r.Handle)})
 	}
-	return append(routes, a.customRoutes()...)
+	return routes
 }
 
-func noCustomTools(w http.ResponseWriter, _ *http.Request, _ chat.Sender) error {
-	return page(w, customTitle, g.Group{h.P(g.Text("Custom tools are switched off in the config."))})
+// whenOn returns handle as long as custom tools are on. Otherwise it says that they are off.
+func (a *Admin) whenOn(handle Handler) Handler {
+	return func(w http.ResponseWriter, r *http.Request, who chat.Sender) error {
+		switch {
+		case !a.CustomOff():
+			return handle(w, r, who)
+		case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/admin/"):
+			return page(w, customTitle, g.Group{h.P(g.Text("Custom tools are switched off in the config " +
+				"(tools.custom.enable)."))})
+		}
+		return response.Problem{Status: http.StatusNotFound, Text: custom.MsgOff}
+	}
 }
 
 func notFound(http.ResponseWriter, *http.Request, chat.Sender) error { return store.ErrNotFound }
