@@ -2,6 +2,7 @@ package parley_test
 
 import (
 	"encoding/json"
+	"go/ast"
 	"os/exec"
 	"slices"
 	"strings"
@@ -195,6 +196,42 @@ func TestLibraries(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestForms checks that every form of a page names the address that the browser sends
+// it to, or is a response.ScriptForm: any other is sent to the page that it is on,
+// with what was typed in the address, if it is submitted before the scripts listen.
+func TestForms(t *testing.T) {
+	set, all := sources(t)
+	for _, s := range all {
+		for _, f := range s.files {
+			ast.Inspect(f.tree, func(n ast.Node) bool {
+				form, ok := n.(*ast.CallExpr)
+				if !ok || s.path == "response" || !isCallOf(form, "h", "Form") {
+					return true
+				}
+				addressed := slices.ContainsFunc(form.Args, func(arg ast.Expr) bool { return isCallOf(arg, "h", "Action") })
+				if !addressed {
+					t.Errorf("%s: a form without an address; response.ScriptForm makes one", set.Position(form.Pos()))
+				}
+				return true
+			})
+		}
+	}
+}
+
+// isCallOf reports whether n is a call of that function of the package imported as pkg.
+func isCallOf(n ast.Node, pkg, function string) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	of, ok := name.X.(*ast.Ident)
+	return ok && of.Name == pkg && name.Sel.Name == function
 }
 
 // TestNoTemplates checks that the program has no templates. They call methods by

@@ -35,6 +35,15 @@ func Document(title string, head g.Group, body ...g.Node) g.Node {
 	))
 }
 
+// ScriptForm returns a form that a script of the page sends. The browser itself
+// does nothing when it is submitted, as before the script has loaded: submitting it
+// would load the page again, without what was typed, and put the fields, which may
+// be secrets, into the address. That is what the method "dialog" is for; inside a
+// dialog it closes the dialog.
+func ScriptForm(children ...g.Node) g.Node {
+	return h.Form(h.Method("dialog"), g.Group(children))
+}
+
 // Page answers with a page, whole or not at all.
 func Page(w http.ResponseWriter, status int, page g.Node) error {
 	var b bytes.Buffer

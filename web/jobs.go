@@ -14,6 +14,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"parley/chat"
+	"parley/response"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
 	"parley/web/layout"
@@ -251,7 +252,7 @@ func (p pages) runItems(runs []scheduler.Run) g.Group {
 
 func (p pages) newJobForm() g.Node {
 	zone := strings.Replace(p.zone.String(), "Local", "the gateway's machine", 1)
-	return h.Form(h.Data("post", "/api/cron"),
+	return response.ScriptForm(h.Data("post", "/api/cron"),
 		h.Label(h.For("message"), g.Text("Add a job")),
 		h.Input(h.ID("message"), h.Name("message"), h.Required(), h.AutoComplete("off"),
 			h.Placeholder("task for the agent")),

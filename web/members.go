@@ -7,6 +7,8 @@ import (
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"parley/response"
 	"parley/web/layout"
 )
 
@@ -36,7 +38,7 @@ func (p pages) members(m members) g.Group {
 	return g.Group{
 		layout.Heading("invited", "People"),
 		layout.Table("invited", []string{"Name", "Invited", "Action"}, "", p.personRows(m.People)),
-		h.Form(h.Data("post", "/api/people"),
+		response.ScriptForm(h.Data("post", "/api/people"),
 			h.Label(h.For("name"), g.Text("Invite somebody")),
 			nameInput("name", h.Required(), h.Aria("describedby", "nameHelp")),
 			h.Button(g.Text("Invite")),
@@ -45,7 +47,7 @@ func (p pages) members(m members) g.Group {
 		),
 		layout.Heading("keys", "API keys"),
 		layout.Table("keys", columns, "There are none.", g.Map(m.Keys, p.keyRow)),
-		h.Form(h.Data("post", "/api/keys"),
+		response.ScriptForm(h.Data("post", "/api/keys"),
 			h.Label(h.For("person"), g.Text("Create a key for")),
 			h.Select(h.ID("person"), h.Name("person"),
 				h.Option(g.Text(ownerName)),

@@ -34,7 +34,7 @@ func signInPage(hasToken bool) g.Node {
 		h.Main(h.ID("main"), h.Class("small"),
 			h.H1(g.Text("Parley")),
 			h.P(h.ID("said"), h.Role("status")),
-			g.If(hasToken, h.Form(h.ID("signin"),
+			g.If(hasToken, response.ScriptForm(h.ID("signin"),
 				h.Label(h.For("token"), g.Text("Administrator's token")),
 				h.Input(h.ID("token"), h.Type("password"), h.AutoComplete("current-password"), h.Required()),
 				h.Button(g.Text("Sign in")),

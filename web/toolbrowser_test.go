@@ -36,7 +36,7 @@ func TestBrowserTools(t *testing.T) {
 		var ok bool
 		var err error
 		for range 200 {
-			if ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool](script)); ok && err == nil {
+			if ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool](webtest.Loaded(script))); ok && err == nil {
 				return
 			}
 			_, _ = chromedp.Run(ctx, chromedp.Sleep(50*time.Millisecond))

@@ -229,7 +229,7 @@ func (b *tab) until(js string) {
 	var err error
 	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); {
 		var ok bool
-		ok, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`new Promise((r) => setTimeout(() => r(Boolean(`+js+`)), 15))`, chromedp.EvalAwaitPromise))
+		ok, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`new Promise((r) => setTimeout(() => r(Boolean(`+webtest.Loaded(js)+`)), 15))`, chromedp.EvalAwaitPromise))
 		if ok && err == nil {
 			return
 		}
@@ -335,13 +335,26 @@ func (b *tab) offline(is bool) {
 	}
 }
 
+// formsWithoutScripts: who clicks before the scripts of the page have loaded stays on
+// the page, with what was typed.
+func formsWithoutScripts(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	defer end()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if forms := webtest.SubmitWithoutScripts(t, ctx, h.at, []string{"/"}); forms != 4 {
+		t.Errorf("%d forms were found", forms)
+	}
+}
+
 func TestBrowser(t *testing.T) {
 	browser := webtest.Browser(t) // that all share; each has a window of its own
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "P3 refused for a while": refused,
 		"files": uploads, "question": question, "conversations": conversations, "R-S5 scripts are text": inert,
 		"said meanwhile": saidMeanwhile, "failed upload": failedUpload, "asked elsewhere": askedElsewhere,
-		"looks": looks, "accessible": accessible, "size": weigh, "scrolling": scrolling, "keys": keys,
+		"forms without scripts": formsWithoutScripts, "looks": looks, "accessible": accessible, "size": weigh, "scrolling": scrolling, "keys": keys,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

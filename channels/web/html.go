@@ -11,6 +11,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"parley/chat"
+	"parley/response"
 )
 
 // A page is the page that a browser loads first. Without scripts it is a transcript
@@ -90,7 +91,7 @@ func (p page) side() g.Node {
 			h.A(h.Class("name"), h.Href("/"), g.Text("Parley")),
 			h.Button(h.Type("button"), h.ID("new"), icon("plus"), g.Text("New")),
 		),
-		h.Form(h.ID("find"), h.Role("search"),
+		response.ScriptForm(h.ID("find"), h.Role("search"),
 			h.Input(h.Type("search"), h.ID("words"), h.Aria("label", "Search conversations"),
 				h.Placeholder("Search"), h.AutoComplete("off")),
 			h.P(h.ID("found"), h.Class("unseen"), h.Role("status")),
@@ -122,7 +123,7 @@ func (p page) main() g.Node {
 		h.Header(
 			iconButton("menu", "menu", "Conversations", h.PopoverTarget("side")),
 			h.H1(h.ID("title"), g.Text(p.Title)),
-			h.Form(h.ID("rename"), hidden(true),
+			response.ScriptForm(h.ID("rename"), hidden(true),
 				h.Input(h.ID("name"), h.Aria("label", "Title of this conversation"), h.MaxLength("200"),
 					h.AutoComplete("off"))),
 			iconButton("edit", "pen", "Rename conversation"),
@@ -192,7 +193,7 @@ func choices(q chat.Question) g.Node {
 
 // messageForm returns the message box and what is shown above it.
 func messageForm() g.Node {
-	return h.Form(h.ID("write"), h.Aria("label", "Write a message"),
+	return response.ScriptForm(h.ID("write"), h.Aria("label", "Write a message"),
 		h.Button(h.Type("button"), h.ID("down"), hidden(true), icon("down"), g.Text("New messages")),
 		h.P(h.ID("state"), h.Role("status")),
 		h.Ul(h.ID("tray"), h.Aria("label", "Attached files")),
@@ -210,7 +211,7 @@ func messageForm() g.Node {
 
 func deleteDialog() g.Node {
 	return h.Dialog(h.ID("sure"), h.Aria("labelledby", "asked"),
-		h.Form(h.Method("dialog"),
+		response.ScriptForm(
 			h.H2(h.ID("asked"), g.Text("Delete this conversation?")),
 			h.P(g.Text("All its messages are deleted. This cannot be undone.")),
 			h.Div(h.Class("bar"),

@@ -43,7 +43,7 @@ func (w *window) until(js string) {
 	var err error
 	for late := time.Now().Add(waitTime); time.Now().Before(late); {
 		var ok bool
-		script := `new Promise((done) => setTimeout(() => { try { done(Boolean(` + js + `)) } catch { done(false) } }, 15))`
+		script := `new Promise((done) => setTimeout(() => { try { done(Boolean(` + webtest.Loaded(js) + `)) } catch { done(false) } }, 15))`
 		if ok, err = chromedp.Run(w.ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)); ok && err == nil {
 			return
 		}

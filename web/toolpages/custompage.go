@@ -164,7 +164,7 @@ func (a *Admin) editor(d custom.Definition) g.Group {
 	return g.Group{
 		h.P(h.A(h.Href("/admin/custom-tools"), g.Text("All custom tools"))),
 		g.If(len(problems) > 0, h.Ul(h.Class("bad"), problems)),
-		h.Form(h.ID("editor"), h.Class("sheet"), h.Data("post", "/admin/custom-tools/edit"),
+		response.ScriptForm(h.ID("editor"), h.Class("sheet"), h.Data("post", "/admin/custom-tools/edit"),
 			h.Input(h.Type("hidden"), h.Name("revision"), h.Value(d.Revision)),
 			field("id", "ID", idField, "Letters, digits, _ and -; the model calls the tool by it."),
 			field("description", "Description for the model", area("description", 2, d.Description), ""),
@@ -255,7 +255,7 @@ func trial() g.Node {
 	}
 	return g.Group{
 		layout.Heading("test", "Test"),
-		h.Form(h.Class("sheet"), h.Data("post", "/admin/custom-tools/test"), h.Data("with", "editor"),
+		response.ScriptForm(h.Class("sheet"), h.Data("post", "/admin/custom-tools/test"), h.Data("with", "editor"),
 			h.Data("show", "outcome"),
 			field("arguments", "Arguments", area("arguments", 2, "{}", h.Class("code")),
 				"JSON, as the model would send it."),
@@ -284,7 +284,7 @@ func (a *Admin) rawFiles(id string) (forms g.Group) {
 		if err != nil {
 			note = "It cannot be shown: " + err.Error()
 		}
-		forms = append(forms, h.Form(h.Class("sheet"), h.Data("post", "/api/admin/custom-tools/file"),
+		forms = append(forms, response.ScriptForm(h.Class("sheet"), h.Data("post", "/api/admin/custom-tools/file"),
 			h.Input(h.Type("hidden"), h.Name("id"), h.Value(id)),
 			h.Input(h.Type("hidden"), h.Name("name"), h.Value(name)),
 			h.Div(h.Class("field"),

@@ -5,8 +5,11 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
@@ -41,4 +44,78 @@ func Browser(t testing.TB) context.Context {
 		t.Fatalf("start %s: %v", exe, err)
 	}
 	return ctx
+}
+
+// Loaded returns a condition in JavaScript: that one, of a page that has loaded. Before
+// that its scripts may not yet listen to clicks.
+func Loaded(condition string) string {
+	return `(document.readyState === "complete" && (` + condition + `))`
+}
+
+// submitAll fills the fields of every form that only scripts send, clicks each of its
+// buttons, and returns what came of it: the forms, what changed, and the links.
+const submitAll = `(async () => {
+	const changes = [];
+	const forms = [...document.forms].filter((form) => !form.hasAttribute("action"));
+	navigation.addEventListener("navigate", (event) => {
+		changes.push("went to " + event.destination.url);
+		event.preventDefault();
+	});
+	const state = () => forms.map((form) => form.outerHTML + [...form.elements].map((field) => field.value + field.checked)).join();
+	for (const form of forms) {
+		form.noValidate = true;
+		for (const field of form.querySelectorAll("input:not([type]), input[type=password], input[type=search], textarea"))
+			field.value = "typed";
+		for (const button of form.querySelectorAll("button:not([type=button])")) {
+			const before = state();
+			button.click();
+			await new Promise((done) => setTimeout(done, 100));
+			if (state() !== before) changes.push("another content after " + button.outerHTML);
+		}
+	}
+	return {
+		forms: forms.length,
+		changes,
+		links: [...document.links].filter((a) => a.origin === location.origin).map((a) => a.pathname + a.search),
+	};
+})()`
+
+// SubmitWithoutScripts visits the pages of the server at base and those that they link to, if
+// their paths begin with one of the prefixes. The scripts of the pages do not load,
+// as on a slow line. It clicks the buttons of every form that only scripts send, and
+// fails t if one makes the browser leave the page or lose what was typed: it would
+// write what was typed into the address. It returns how many forms there were.
+func SubmitWithoutScripts(t testing.TB, ctx context.Context, base string, pages []string, prefixes ...string) (forms int) {
+	t.Helper()
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	block := []*network.BlockPattern{{URLPattern: "*://*:*/*.js", Block: true}}
+	if _, err := chromedp.Call(ctx, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: block}); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(pages); i++ {
+		if err := chromedp.Do(ctx, chromedp.Navigate(base+pages[i])); err != nil {
+			t.Fatalf("%s: %v", pages[i], err)
+		}
+		found, err := chromedp.Run(ctx, chromedp.Evaluate[struct {
+			Forms   int
+			Changes []string
+			Links   []string
+		}](submitAll, chromedp.EvalAwaitPromise))
+		if err != nil {
+			t.Fatalf("%s: %v", pages[i], err)
+		}
+		for _, change := range found.Changes {
+			t.Errorf("%s: %s", pages[i], change)
+		}
+		forms += found.Forms
+		for _, link := range found.Links {
+			linked := slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(link, prefix) })
+			if linked && !slices.Contains(pages, link) {
+				pages = append(pages, link)
+			}
+		}
+	}
+	return forms
 }
