@@ -220,7 +220,7 @@ func (r toolRunner) finish(c llm.ToolCall, result tools.Result) {
 		result.Text += "\n\n" + conversation.PoorLookup(c)
 	}
 	m := llm.Message{Role: llm.ToolRole, Call: c.ID, Name: c.Name, Text: result.Text}
-	r.turn.live.Result(m, result.Failed, rollBack)
+	r.turn.live.Result(m, result, rollBack)
 	r.turn.session.Keep(conversation.Record{Finished: &m, Result: &result, Told: result.Told})
 }
 

@@ -545,6 +545,49 @@ func streamed(stream func(llm.Delta), pieces int, cs ...llm.ToolCall) llm.Messag
 	return calls(cs...)
 }
 
+// B-059: when a tool says what people are to read of its result, their step shows that and not
+// what the model reads, in the line (in which nothing can be markup) and in the card.
+func TestStepShowsWhatTheToolSays(t *testing.T) {
+	results := []tools.Result{
+		{Text: `{"return_code":0}`, Shown: "[calc]\nresult: 12"},
+		{Text: "failed\nTraceback", Failed: true, Shown: "it failed (return code: 1)"},
+	}
+	calc := tool("calc", nil)
+	calc.Preview = func(texts.Steps, map[string]any) string { return "three times four" }
+	calc.Run = func(context.Context, tools.Call) (tools.Result, error) {
+		r := results[0]
+		results = results[1:]
+		return r, nil
+	}
+	h := &house{tools: []tools.Tool{calc}}
+	calls := 0
+	h.model = func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+		if calls++; calls > 2 {
+			return words("ok"), nil
+		}
+		return llm.Message{Role: llm.Assistant, Calls: []llm.ToolCall{with(fmt.Sprint(calls), "calc", "{}")}}, nil
+	}
+	rec := watched(h)
+	play(t, h, func(h *house) {
+		h.say("1", "go")
+		h.want("ok")
+		if got, want := strings.Join(rec.states("1"), "|"), "doing three times four|success calc result: 12"; got != want {
+			t.Errorf("steps %s, want %s", got, want)
+		}
+		if got, want := strings.Join(rec.states("2"), "|"), "doing three times four|error it failed (return code: 1)"; got != want {
+			t.Errorf("steps %s, want %s", got, want)
+		}
+		for _, s := range rec.steps {
+			if s.Call == "1" && s.State == chat.Done && s.Result != "[calc]\nresult: 12" {
+				t.Errorf("the card shows %q", s.Result)
+			}
+		}
+		if got := spoken(h.asks[1], 1); got != `tool {"return_code":0}` {
+			t.Errorf("the model read %q", got)
+		}
+	})
+}
+
 // A-089, A-090, C-006 to C-017, E-042: while arguments come in the step waits and its
 // parameters grow; then it runs, and ends with its result, under one ID, merged;
 // the tool runs once.

@@ -195,6 +195,8 @@ type Result struct {
 	Text string `json:"-"` // for the model
 	Data any    `json:"-"` // the same for programs; Text is made from it if Text is empty or the Hints have JSON
 	Told string `json:"-"` // text already sent to the turn's chat, which the answer need not repeat (D-091)
+	// Shown is what people see of the result while the agent works; "" is the beginning of Text (B-059).
+	Shown string `json:"shown,omitempty"`
 
 	Failed   bool     `json:"failed,omitempty"`
 	Code     string   `json:"code,omitempty"`     // of a failure: CodeNotFound and so on

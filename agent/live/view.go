@@ -130,14 +130,19 @@ func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
 	})
 }
 
-// Result shows what came of a call. retried says that the round is rolled back.
-func (v *View) Result(m llm.Message, failed, retried bool) {
+// Result shows what came of a call: m is what the model reads of result. retried says that the round
+// is rolled back.
+func (v *View) Result(m llm.Message, result tools.Result, retried bool) {
 	news := chat.Step{Call: m.Call, Tool: m.Name, State: chat.Done, Ended: time.Now()}
-	if failed {
+	if result.Shown != "" {
+		news.Tip = chat.Inline(chat.HideLogins(result.Shown), maxTip)
+	}
+	if result.Failed {
 		news.State = chat.Failed
 		news.Error = conversation.Reason(m.Text)
 	} else {
-		news.Result = chat.Clip(chat.HideLogins(chat.Clip(m.Text, maxRead, "")), maxText, "")
+		seen := chat.Clip(cmp.Or(result.Shown, m.Text), maxRead, "")
+		news.Result = chat.Clip(chat.HideLogins(seen), maxText, "")
 	}
 	if retried {
 		news.Tip = v.texts.Retrying

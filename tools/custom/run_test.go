@@ -123,8 +123,9 @@ func TestGuideExamples(t *testing.T) {
 		{"calc", args{"a": 7, "op": "/", "b": 2}, "[calc] 结果: 3.5"},
 		{"text_len", args{"text": "héllo"}, "[text_len] 字符数: 5"},
 	} {
-		if got := message(t, s.call(t, c.tool, c.args)); got != c.want {
-			t.Errorf("%s %v: %q, want %q", c.tool, c.args, got, c.want)
+		r := s.call(t, c.tool, c.args)
+		if got := message(t, r); got != c.want || r.Shown != c.want {
+			t.Errorf("%s %v: %q, to people %q, want %q", c.tool, c.args, got, r.Shown, c.want)
 		}
 	}
 	r := s.try(t, "calc", args{"a": 3, "op": "*", "b": 4})
@@ -134,7 +135,11 @@ func TestGuideExamples(t *testing.T) {
 	if !strings.Contains(r.CodeRendered, "a = __v_a__\n") || fmt.Sprint(r.Arguments["a"]) != "3" {
 		t.Errorf("calc ran %s with %v", r.CodeRendered, r.Arguments)
 	}
-	wrong := failure(t, s.call(t, "calc", args{"a": 1, "op": "/", "b": 0}))
+	failed := s.call(t, "calc", args{"a": 1, "op": "/", "b": 0})
+	if want := "the program failed (return code: 1)"; !strings.Contains(failed.Shown, "[calc]") && failed.Shown != want {
+		t.Errorf("people read of a failure: %q", failed.Shown)
+	}
+	wrong := failure(t, failed)
 	if !strings.Contains(wrong, "ZeroDivisionError") || !strings.Contains(wrong, "return code: 1") {
 		t.Errorf("1/0: %s", wrong)
 	}

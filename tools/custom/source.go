@@ -104,8 +104,12 @@ func checkOwner(c tools.Call) tools.Result {
 	return tools.Failf(tools.CodeNotFound, "Tool '%s' not found", c.Name)
 }
 
-// result returns what the model reads (B-059).
+// maxShown is how many characters of a message people see while the agent works.
+const maxShown = 300
+
+// result returns what the model reads, and what people see (B-059).
 func (o Outcome) result() tools.Result {
+	shown := chat.Clip(o.Message, maxShown, "…")
 	if o.Success {
 		data := map[string]any{"message": o.Message, "return_code": o.ReturnCode}
 		if o.Truncated {
@@ -114,7 +118,7 @@ func (o Outcome) result() tools.Result {
 		if len(o.Refused) > 0 {
 			data["refused"] = o.refusal()
 		}
-		return tools.Result{Data: data}
+		return tools.Result{Data: data, Shown: shown}
 	}
 	text := o.Message
 	if !strings.Contains(text, strings.TrimSpace(o.Output)) { // B-039, B-042, B-051
@@ -130,7 +134,7 @@ func (o Outcome) result() tools.Result {
 	if o.Status == statusTimeout {
 		code = tools.CodeTimeout
 	}
-	return tools.Result{Text: text, Failed: true, Code: code}
+	return tools.Result{Text: text, Failed: true, Code: code, Shown: shown}
 }
 
 // refusal names the hosts that a program may not reach, and the rule.
