@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -82,19 +81,22 @@ type Choice struct {
 // the presence of a program says whether a sandbox works. It does so when a program is run for the
 // first time, or when somebody asks.
 type Auto struct {
-	probe  Probe
-	hidden []Folder                  // from every program
-	chosen atomic.Pointer[Candidate] // nil: to be found out
+	probe   Probe
+	hidden  []Folder      // from every program
+	probing chan struct{} // holds an element while drivers are probed, which may take long
 
-	mu         sync.Mutex  // held while drivers are probed
+	mu         sync.Mutex  // held for moments only
 	all        []Candidate // from the strongest down
 	candidates []Candidate // those of all that may be used
+	uses       int         // how often candidates was set
+	chosen     *Candidate  // nil: to be found out
+	missing    bool        // it was found out that none of candidates holds
 	reports    map[string]Report
 }
 
 // NewAuto returns an Auto that chooses among candidates, which are in order of strength.
 func NewAuto(probe Probe, candidates ...Candidate) *Auto {
-	a := &Auto{probe: probe, all: candidates, reports: map[string]Report{}}
+	a := &Auto{probe: probe, probing: make(chan struct{}, 1), all: candidates, reports: map[string]Report{}}
 	a.Use("auto")
 	return a
 }
@@ -110,7 +112,9 @@ func (a *Auto) Use(name string) {
 		}
 		return c.Name != name
 	})
-	a.chosen.Store(nil)
+	a.uses++
+	a.chosen = nil
+	a.missing = false
 }
 
 // Hide keeps what is at paths from every program, although it may be in a folder that all of them
@@ -153,44 +157,111 @@ func (a *Auto) Choice(ctx context.Context) (Choice, error) {
 	return c, nil
 }
 
+// Missing reports whether it is known that no driver holds, so that no program is run. Before the first
+// probe it is not.
+func (a *Auto) Missing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.missing
+}
+
 // Examine is Choice after a probe of all drivers that "auto" chooses from. One that did not hold is
 // probed again: an operator may have mended it.
 func (a *Auto) Examine(ctx context.Context) (Choice, error) {
-	a.mu.Lock()
+	if err := a.probeAll(ctx); err != nil {
+		return Choice{}, err
+	}
+	return a.Choice(ctx)
+}
+
+// probeAll probes the drivers that "auto" chooses from, and forgets which one was chosen.
+func (a *Auto) probeAll(ctx context.Context) error {
+	endProbes, err := a.beginProbes(ctx)
+	if err != nil {
+		return err
+	}
+	defer endProbes()
 	for _, c := range a.all {
 		if !c.OnRequest && !c.Bare {
 			a.report(ctx, c)
 		}
 	}
-	a.chosen.Store(nil)
-	a.mu.Unlock()
-	return a.Choice(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.chosen = nil
+	return nil
+}
+
+// beginProbes waits until nobody else probes drivers, or for the end of ctx.
+func (a *Auto) beginProbes(ctx context.Context) (end func(), err error) {
+	select {
+	case a.probing <- struct{}{}:
+		return func() { <-a.probing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // choose returns the strongest candidate that holds. It is remembered; that none does is not.
 func (a *Auto) choose(ctx context.Context) (Candidate, error) {
-	if c := a.chosen.Load(); c != nil {
-		return *c, nil
+	if c, found := a.decided(); found {
+		return c, nil
+	}
+	endProbes, err := a.beginProbes(ctx)
+	if err != nil {
+		return Candidate{}, err
+	}
+	defer endProbes()
+	if c, found := a.decided(); found { // while this waited
+		return c, nil
+	}
+	a.mu.Lock()
+	candidates := a.candidates
+	uses := a.uses
+	a.mu.Unlock()
+	c, err := a.strongest(ctx, candidates)
+	if ctx.Err() != nil {
+		return Candidate{}, ctx.Err()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c := a.chosen.Load(); c != nil { // while this waited
-		return *c, nil
+	isCurrent := uses == a.uses // else the config has changed, and it counts for this call only
+	if err != nil {
+		a.missing = isCurrent
+		return Candidate{}, err
 	}
+	if isCurrent {
+		a.missing = false
+		a.chosen = &c
+	}
+	return c, nil
+}
+
+// decided returns the driver that is used, if that is known or needs no probe.
+func (a *Auto) decided() (c Candidate, found bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.chosen != nil:
+		return *a.chosen, true
+	case len(a.candidates) > 0 && a.candidates[0].Bare:
+		return a.candidates[0], true
+	}
+	return c, false
+}
+
+// strongest returns the first of candidates that holds, or an ErrNoSandbox that says why none does.
+func (a *Auto) strongest(ctx context.Context, candidates []Candidate) (Candidate, error) {
 	var reasons []string
-	for _, c := range a.candidates {
-		if !c.Bare {
-			r := a.report(ctx, c)
-			if err := ctx.Err(); err != nil {
-				return Candidate{}, err
-			}
-			if !r.Holds() {
-				reasons = append(reasons, r.String())
-				continue
-			}
+	for _, c := range candidates {
+		r := a.report(ctx, c)
+		if r.Holds() {
+			return c, nil
 		}
-		a.chosen.Store(&c)
-		return c, nil
+		if ctx.Err() != nil {
+			return Candidate{}, ctx.Err()
+		}
+		reasons = append(reasons, r.String())
 	}
 	if len(reasons) == 0 {
 		return Candidate{}, fmt.Errorf("%w: no driver was built for it", ErrNoSandbox)
@@ -198,14 +269,17 @@ func (a *Auto) choose(ctx context.Context) (Candidate, error) {
 	return Candidate{}, fmt.Errorf("%w: %s", ErrNoSandbox, strings.Join(reasons, "; "))
 }
 
-// report returns how c does on this machine, and remembers it if it holds.
+// report returns how c does on this machine, and remembers it if it holds. The caller has begun probes.
 func (a *Auto) report(ctx context.Context, c Candidate) Report {
-	if r, probed := a.reports[c.Name]; probed && r.Holds() {
+	a.mu.Lock()
+	r, probed := a.reports[c.Name]
+	a.mu.Unlock()
+	if probed && r.Holds() {
 		return r
 	}
 	limited, stop := context.WithTimeout(ctx, probeTimeout)
 	defer stop()
-	r := Report{Driver: c.Name}
+	r = Report{Driver: c.Name}
 	r.Attempts, r.Err = a.probe(limited, c.Runner)
 	if ctx.Err() != nil { // it says nothing about c
 		return r
@@ -213,6 +287,8 @@ func (a *Auto) report(ctx context.Context, c Candidate) Report {
 	if !r.Holds() {
 		r.Advice = c.Advice
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.reports[c.Name] = r
 	return r
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A named is a Runner that exits with a number, to tell it from others.
@@ -192,4 +194,45 @@ type recorder struct{ folders *[]Folder }
 func (r recorder) Run(_ context.Context, s Spec) (Outcome, error) {
 	*r.folders = s.Folders
 	return Outcome{End: Exited}, nil
+}
+
+// Whoever has little time is not kept by a probe that somebody else waits for, and neither is a config
+// that is loaded anew: the probe then decides nothing for it.
+func TestAutoWaitsNoLongerThanAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		slow := func(context.Context, Runner) ([]Attempt, error) {
+			<-end
+			return []Attempt{{Name: "write", Held: true}}, nil
+		}
+		a := NewAuto(slow, Candidate{Name: "strong", Runner: strong}, Candidate{Name: "bare", Runner: bare, Bare: true})
+		var first Outcome
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			first, _ = a.Run(context.Background(), Spec{})
+		}()
+		synctest.Wait()
+		for name, ask := range map[string]func(context.Context) error{
+			"choice":  func(ctx context.Context) error { _, err := a.Choice(ctx); return err },
+			"examine": func(ctx context.Context) error { _, err := a.Examine(ctx); return err },
+			"run":     func(ctx context.Context) error { _, err := a.Run(ctx, Spec{}); return err },
+		} {
+			began := time.Now()
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 10*time.Millisecond {
+				t.Errorf("%s: %v after %v", name, err, time.Since(began))
+			}
+			stop()
+		}
+		a.Use("bare")
+		if o, err := a.Run(t.Context(), Spec{}); err != nil || o.Exit != int(bare) {
+			t.Errorf("after another config: %+v, %v", o, err)
+		}
+		close(end)
+		<-done
+		if o, err := a.Run(t.Context(), Spec{}); first.Exit != int(strong) || o.Exit != int(bare) || err != nil {
+			t.Errorf("first %+v, then %+v, %v", first, o, err)
+		}
+	})
 }

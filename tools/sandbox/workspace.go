@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,8 @@ const WorkDir = "work"
 // WorkspaceFolders returns what the programs of a turn see of its workspace w, and the folder work,
 // which is made if it is missing. They may change that one and read the rest, which holds standing
 // instructions and memory (R-S12). Hidden are Parley's own files and what is known about other
-// people or was sent by them (R-S14).
+// people or was sent by them (R-S14). What is hidden is made if it is missing, because a sandbox hides
+// nothing that comes into being while a program runs.
 func WorkspaceFolders(w *workspace.Workspace) (folders []Folder, work string, err error) {
 	if err := makeWorkDir(w); err != nil {
 		return nil, "", fmt.Errorf("make the folder that programs work in: %w", err)
@@ -34,6 +36,9 @@ func WorkspaceFolders(w *workspace.Workspace) (folders []Folder, work string, er
 	}
 	if view.Home() == "" {
 		for _, name := range []string{".parley", chat.PeopleDir, "memory/people", chat.Inbox + "/people"} {
+			if err := makeHidden(w, name); err != nil {
+				return nil, "", fmt.Errorf("make %s, to hide it from programs: %w", name, err)
+			}
 			add(name, Hidden)
 		}
 		return folders, work, nil
@@ -57,6 +62,19 @@ func makeWorkDir(w *workspace.Workspace) error {
 	}
 	if w.View().Shown(at) != WorkDir {
 		return fmt.Errorf("%s is a link to %s", WorkDir, at)
+	}
+	return w.MkdirAll(at)
+}
+
+// makeHidden makes a folder that programs are not to see, unless it is there. One that lies elsewhere, by a
+// symbolic link, is not seen anyway.
+func makeHidden(w *workspace.Workspace, name string) error {
+	at, err := w.Resolve(name)
+	if outside := new(workspace.OutsideError); errors.As(err, &outside) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return w.MkdirAll(at)
 }

@@ -110,3 +110,21 @@ func TestWorkDirIsNoLink(t *testing.T) {
 		}
 	}
 }
+
+// R-S14: what programs must not see is there from the start: a sandbox does not hide what comes later.
+func TestHiddenFoldersAreMade(t *testing.T) {
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	folders, _, err := WorkspaceFolders(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if info, err := os.Stat(f.Path); err != nil || !info.IsDir() {
+			t.Errorf("%s: %v", f.Path, err)
+		}
+	}
+}

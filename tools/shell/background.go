@@ -154,19 +154,30 @@ func (s *Shell) record(ctx context.Context, c tools.Call, cmd *Command) error {
 	return nil
 }
 
-// adopt makes p, which has a record, one of the commands in the background.
+// adopt makes p, which has a record, one of the commands in the background. If Parley is ending, it ends
+// p instead and waits for it.
 func (s *Shell) adopt(c tools.Call, cmd Command, p *process) {
 	if err := p.keepOutput(c, cmd.File); err != nil {
 		s.cfg.Log.Error("the output of a command is not kept", "id", cmd.ID, "err", err)
 	}
 	p.session = c.Session
+	if s.isAdopted(cmd, c, p) {
+		return
+	}
+	p.cancel(errClosing)
+	s.wait(cmd, c, p)
+}
+
+// isAdopted makes p one of the commands that close ends and waits for, unless it is too late for that.
+func (s *Shell) isAdopted(cmd Command, c tools.Call, p *process) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running[cmd.ID] = p
 	if s.closing {
-		p.cancel(errClosing)
+		return false
 	}
+	s.running[cmd.ID] = p
 	s.work.Go(func() { s.wait(cmd, c, p) })
+	return true
 }
 
 // keepOutput writes what p has written, and what it will, to a file of the workspace.

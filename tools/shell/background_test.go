@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -333,5 +334,57 @@ func TestStopBeforeBackground(t *testing.T) {
 		if all, err := b.shell.all(t.Context()); len(all) > 0 || len(b.delivered()) > 0 || err != nil {
 			t.Errorf("%+v, %v", all, err)
 		}
+	})
+}
+
+// Commands may begin while Parley ends: whatever comes first, each is waited for, by its call or by the end.
+func TestCloseWhileCommandsBegin(t *testing.T) {
+	for range 20 {
+		var atWork, ran atomic.Int32
+		runner := runnerFunc(func(ctx context.Context, _ sandbox.Spec) (sandbox.Outcome, error) {
+			atWork.Add(1)
+			defer atWork.Add(-1)
+			ran.Add(1)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+			return sandbox.Outcome{End: sandbox.Exited}, nil
+		})
+		b := newBench(t, runner, Settings{})
+		var calls sync.WaitGroup
+		for i := range 4 {
+			calls.Go(func() {
+				args := fmt.Sprintf(`{"command":"x","background":%t}`, i%2 == 0)
+				call := tools.Call{ToolCall: llm.ToolCall{ID: fmt.Sprint(i), Name: "exec", Args: args}, Scope: b.scope}
+				call.Session = chat.SessionID(fmt.Sprint("telegram:4", i))
+				call.At.Chat = fmt.Sprint("4", i)
+				b.kit.Call(t.Context(), call)
+			})
+		}
+		b.shell.close()
+		calls.Wait()
+		if n := atWork.Load(); n > 0 || ran.Load() < 2 {
+			t.Fatalf("%d of %d commands are at work after all ended", n, ran.Load())
+		}
+	}
+}
+
+// The end of Parley waits for commands in the background. One that a call waits for is the call's: the group
+// that is waited for does not grow any more then.
+func TestCloseWaitsForBackgroundOnly(t *testing.T) {
+	inBubble(t, takes(30*time.Second), func(t *testing.T, b *bench, _ func()) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			b.run("slow")
+		}()
+		time.Sleep(time.Second)
+		began := time.Now()
+		b.shell.close()
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it waited %v for a call's command", took)
+		}
+		<-done
 	})
 }

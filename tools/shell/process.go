@@ -46,7 +46,7 @@ var (
 	errClosing = tools.ErrClosing
 )
 
-// start runs a command. It does not end with ctx: whoever waits for it cancels it.
+// start runs a command. It does not end with ctx. The caller waits for it, or has adopt do so.
 func (s *Shell) start(ctx context.Context, r run) *process {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &process{
@@ -61,7 +61,7 @@ func (s *Shell) start(ctx context.Context, r run) *process {
 		noted:       make(chan struct{}),
 	}
 	r.spec.Stdout, r.spec.Stderr = p.output.streams()
-	s.work.Go(func() {
+	go func() {
 		defer cancel(nil)
 		defer close(p.done)
 		p.outcome, p.err = s.cfg.Runner.Run(work, r.spec)
@@ -70,7 +70,7 @@ func (s *Shell) start(ctx context.Context, r run) *process {
 			r.spec.Network = sandbox.Network{}
 			p.outcome, p.err = s.cfg.Runner.Run(work, r.spec)
 		}
-	})
+	}()
 	return p
 }
 

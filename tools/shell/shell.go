@@ -49,7 +49,7 @@ type Shell struct {
 	mu      sync.Mutex
 	running map[string]*process // in the background, by the ID of their Command
 	closing bool
-	work    sync.WaitGroup // of running
+	work    sync.WaitGroup // of those in running; none is added once closing is set
 }
 
 // New returns a Shell. Commands in the background need its Run.
