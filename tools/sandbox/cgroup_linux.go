@@ -157,14 +157,15 @@ func (g *cgroup) kill() error {
 	}
 }
 
-// processes returns the processes of g that are alive.
+// processes returns the processes of g that are alive. One that is in another pid namespace, and has no
+// number in that of Parley, is shown as 0, which for kill is Parley's own process group.
 func (g *cgroup) processes() []int {
 	var all []int
 	for _, folder := range g.kept {
 		data, _ := os.ReadFile(filepath.Join(folder, "cgroup.procs"))
 		for _, field := range strings.Fields(string(data)) {
 			pid, err := strconv.Atoi(field)
-			if err != nil || slices.Contains(all, pid) {
+			if err != nil || pid <= 0 || slices.Contains(all, pid) {
 				continue
 			}
 			all = append(all, pid)

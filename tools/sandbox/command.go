@@ -33,7 +33,8 @@ const (
 	Namespace
 
 	// Reaper commands are processes of package early: they end everything, and then themselves, when
-	// StatusFile can be read to its end. That is so when Parley dies, too.
+	// StatusFile can be read to its end. That is so when Parley dies, too. They do not give up, and are
+	// under no limit of CPU time or processes themselves.
 	Reaper
 )
 

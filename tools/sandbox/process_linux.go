@@ -149,6 +149,9 @@ func (p *process) confine(limits Limits) error {
 		list[unix.RLIMIT_NPROC] = unix.Rlimit{Cur: most, Max: most}
 	}
 	for which, limit := range list {
+		if p.lifeline != nil && (which == unix.RLIMIT_CPU || which == unix.RLIMIT_NPROC) {
+			limit.Max = unix.RLIM_INFINITY // the reaper makes it definite: it must not end by it itself
+		}
 		if err := lowerLimit(pid, which, limit); err != nil {
 			return fmt.Errorf("limit a program: %w", err)
 		}
@@ -192,7 +195,9 @@ const spareThreads = 16
 func (p *process) end() error {
 	alive := p.killAll()
 	closeAll(p.lifeline)
-	_ = p.handle.Kill() // if it has ended, that is what this says
+	if alive == nil || p.lifeline == nil { // or a reaper still has to do
+		_ = p.handle.Kill() // if it has ended, that is what this says
+	}
 	select {
 	case <-p.exited:
 	case <-time.After(endTimeout):
@@ -214,12 +219,7 @@ func (p *process) killAll() error {
 		return p.group.kill()
 	}
 	if p.lifeline != nil {
-		closeAll(p.lifeline)
-		select {
-		case <-p.exited:
-			return nil
-		case <-time.After(endTimeout):
-		}
+		return p.awaitReaper()
 	}
 	if p.tell != nil {
 		if first := p.tell.first(); first != nil {
@@ -228,6 +228,28 @@ func (p *process) killAll() error {
 	}
 	return p.tree.Kill()
 }
+
+// reaperTimeout is how long Parley waits for a reaper, which may have little CPU time. The reaper itself
+// goes on.
+const reaperTimeout = 30 * time.Second
+
+// awaitReaper has the reaper of p end everything that p started, and waits for that.
+func (p *process) awaitReaper() error {
+	closeAll(p.lifeline)
+	select {
+	case <-p.exited:
+	case <-time.After(reaperTimeout):
+		return errAlive
+	}
+	if p.state == nil || p.state.ExitCode() >= 0 && p.state.ExitCode() != exitGoCrash { // it may be the program's
+		return nil
+	}
+	p.tree.Root = -1 // that number may be another's by now
+	return p.tree.Kill()
+}
+
+// exitGoCrash is the exit code of a Go program that the runtime ended.
+const exitGoCrash = 2
 
 // exitCode returns with which code the program ended, and whether it was started.
 func (p *process) exitCode() (int, bool) {

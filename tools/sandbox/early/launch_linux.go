@@ -29,8 +29,8 @@ func launch() int {
 		return exitFailed
 	}
 	parley := os.Getppid()
-	code, err := reap(func() (*os.Process, error) {
-		p, err := start(plan)
+	code, err := reap(func(l limits) (child, error) {
+		p, err := start(plan, l)
 		if err != nil {
 			tell(Failed + err.Error() + "\x00")
 		} else {
@@ -66,29 +66,47 @@ func readPlan(file *os.File) (Plan, error) {
 	return Decode(data)
 }
 
-// start starts the program of p from a thread that has confined itself, and which ends then. The
-// other threads stay as they are, so that the program, which has the rights of that thread only,
-// can do nothing to this process.
-func start(p Plan) (*os.Process, error) {
+// start starts the program of p from a thread that has confined itself. The other threads stay as they
+// are, so that the program, which has the rights of that thread only, can do nothing to this process.
+//
+// Where Landlock keeps the signals of that thread from all but the program and what descends from it,
+// the thread stays, to kill them all. The kernel does that at once: no process can fork meanwhile.
+func start(p Plan, l limits) (child, error) {
 	type result struct {
-		process *os.Process
-		err     error
+		child child
+		err   error
 	}
-	done := make(chan result)
+	started := make(chan result)
+	kill := make(chan struct{})
+	killed := make(chan struct{})
 	go func() { // not the main thread: that is locked to init
 		runtime.LockOSThread() // and never unlocked: the thread ends with this function
-		if err := confine(p); err != nil {
-			done <- result{nil, err}
+		scoped, err := confine(p)
+		if err != nil {
+			started <- result{err: err}
 			return
 		}
+		l.lower()
 		process, err := os.StartProcess(p.Path, p.Args, &os.ProcAttr{
 			Dir: p.Dir, Env: p.Env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 			Sys: &syscall.SysProcAttr{Setsid: true},
 		})
-		done <- result{process, err}
+		one := child{process: process}
+		if !scoped || err != nil {
+			started <- result{one, err}
+			return
+		}
+		one.killAll = func() {
+			close(kill)
+			<-killed
+		}
+		started <- result{one, nil}
+		<-kill
+		_ = syscall.Kill(-1, syscall.SIGKILL) // an error is that there are none left
+		close(killed)
 	}()
-	r := <-done
-	return r.process, r.err
+	r := <-started
+	return r.child, r.err
 }
 
 // Numbers of prctl, Landlock and seccomp that package syscall lacks. They are the same on all
@@ -103,28 +121,33 @@ const (
 	seccompNewListener   = 1 << 3
 )
 
-// confine takes from this thread, and from what it starts, what a program may not do.
-func confine(p Plan) error {
+// confine takes from this thread, and from what it starts, what a program may not do. It reports
+// whether that includes signals to any process but those.
+func confine(p Plan) (scoped bool, err error) {
 	dropCapabilities()
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
-		return os.NewSyscallError("no_new_privs", errno)
+		return false, os.NewSyscallError("no_new_privs", errno)
 	}
+	parley := os.Getppid()
+	before := syscall.Kill(parley, 0)
 	if _, _, errno := syscall.RawSyscall(sysLandlockRestrict, RulesetFile, 0, 0); errno != 0 {
-		return os.NewSyscallError("landlock_restrict_self", errno)
+		return false, os.NewSyscallError("landlock_restrict_self", errno)
 	}
+	// No filter is in force yet: if there is a difference, it is because of Landlock.
+	scoped = before == nil && errors.Is(syscall.Kill(parley, 0), syscall.EPERM)
 	if _, err := setFilter(protectLauncher(os.Getpid(), syscall.Gettid()), 0); err != nil {
-		return err
+		return false, err
 	}
 	listener, err := setFilter(p.Filter, seccompNewListener)
 	if errors.Is(err, syscall.EBUSY) { // somebody outside listens: what would be asked fails
 		_, err = setFilter(p.Filter, 0)
-		return err
+		return scoped, err
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	go answer(listener, p)
-	return nil
+	return scoped, nil
 }
 
 // dropCapabilities takes away what root may do beyond owning its files. No new privileges keep it

@@ -2,6 +2,7 @@ package early
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -67,31 +68,40 @@ func (t *Tree) Sample() (threads int, memory int64) {
 	return threads, memory
 }
 
-// Kill ends all processes of t. It stops them first: of processes that fork all the time, one
-// could otherwise get away.
+// endTimeout is how long the end of killed processes is waited for. One that the kernel has waiting
+// for a disk may take longer.
+const endTimeout = 5 * time.Second
+
+// errAlive is the error of a run whose processes could not be ended.
+var errAlive = errors.New("processes of the program are still alive, although they were killed")
+
+// Kill ends all processes of t.
 func (t *Tree) Kill() error {
-	for deadline := time.Now().Add(endTimeout); ; {
-		stopped := 0
-		for round := 0; round < 20; round++ {
-			alive := t.find()
-			stop(alive)
-			if len(alive) == stopped {
-				break
-			}
-			stopped = len(alive)
-		}
-		alive := t.find()
-		if len(alive) == 0 {
-			return nil
-		}
-		for _, s := range alive {
-			_ = syscall.Kill(s.pid, syscall.SIGKILL)
-		}
+	for deadline := time.Now().Add(endTimeout); t.sweep() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			return errAlive
 		}
-		time.Sleep(time.Millisecond)
 	}
+	return nil
+}
+
+// sweep kills the processes of t and returns how many it found. It stops them first: of processes that
+// fork all the time, one could otherwise get away.
+func (t *Tree) sweep() int {
+	stopped := 0
+	for range 20 {
+		alive := t.find()
+		stop(alive)
+		if len(alive) == stopped {
+			break
+		}
+		stopped = len(alive)
+	}
+	alive := t.find()
+	for _, s := range alive {
+		_ = syscall.Kill(s.pid, syscall.SIGKILL)
+	}
+	return len(alive)
 }
 
 // stop stops processes, and all of their groups: the kernel stops a group at once, so that those that

@@ -78,6 +78,7 @@ print(os.strerror(ctypes.get_errno()))'`, no},
 		{"another's priority", "renice 19 $PPID", no},
 		{"own priority", "nice -n 5 nice", `^5$`},
 		{"launcher", "kill -9 $PPID", no},
+		{"launcher, by a file", `python3 -c 'import fcntl; fcntl.fcntl(0, 10, 9)'`, no}, // F_SETSIG
 		{"own child", "sleep 60 & kill $! && wait $!; echo $?", `^143$`},
 		{"namespace", "unshare --user true", no},
 		{"shared memory", "ipcmk -M 10", no},

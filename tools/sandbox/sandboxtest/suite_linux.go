@@ -137,6 +137,7 @@ func (s *suite) runAll(t *testing.T) {
 		{"limits", exceedLimits},
 		{"output", writeMuch},
 		{"nothing stays", stay},
+		{"nothing stays under load", stayUnderLoad},
 		{"zombies", leaveZombies},
 		{"gateway killed", killGateway},
 		{"at the same time", runTogether},
@@ -430,12 +431,24 @@ func useNetwork(t *testing.T, s *suite) {
 	}
 }
 
+// These have processes that fork as fast as they can, each in a session of its own, and not for ever,
+// for the sake of the machine. Of fleas there are always twenty: each forks and ends.
+const (
+	fleas = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		perl -MPOSIX=setsid,_exit -e '$end = time + 60; while (time < $end) { $p = fork; _exit(0) if $p; setsid }' &
+	done; sleep 0.2`
+	swarm = `perl -MPOSIX=setsid -e '$end = time + 60;
+		while (time < $end) { $p = fork; setsid if defined $p && !$p; select undef, undef, undef, 0.001 if !defined $p }'`
+)
+
 // bomb has processes double twelve times, and not for ever, for the sake of the machine.
 const bomb = `b() { [ $1 -gt 0 ] && { b $(($1-1)) | b $(($1-1)) & }; sleep 50; }; b 12; sleep 50`
 
 const (
 	// eatTogether has six processes keep as many bytes each. The end of what they read is all they want.
 	eatTogether = `for i in 1 2 3 4 5 6; do { head -c $0 /dev/zero; sleep 50; } | tail -c $0 & done; wait`
+	// changeMode takes the time of those whom a sandbox asks about system calls.
+	changeMode  = `$SIG{XCPU} = "IGNORE"; $end = time + 60; while (time < $end) { chmod 0600, "f" }`
 	writeSparse = `truncate -s 10G sparse; dd if=/dev/zero of=sparse bs=1 count=1 seek=10G; exit 1`
 )
 
@@ -462,6 +475,11 @@ func exceedLimits(t *testing.T, s *suite) {
 			sandbox.Limits{CPU: time.Second}, []sandbox.End{sandbox.Exceeded},
 		},
 		{
+			"CPU, of requests", []string{"sh", "-c", "touch f; for i in 1 2 3 4; do perl -e '" + changeMode + "' & done; wait; exit 1"},
+			sandbox.Limits{CPU: time.Second, Wall: 3 * time.Second},
+			[]sandbox.End{sandbox.TimedOut, sandbox.Exceeded, sandbox.Exited},
+		},
+		{
 			"memory of one", []string{s.self, commandEat, strconv.Itoa(memoryFactor * 800_000_000)},
 			sandbox.Limits{Memory: memoryFactor * 200 * mb}, []sandbox.End{sandbox.Exceeded, sandbox.Exited},
 		},
@@ -478,6 +496,11 @@ func exceedLimits(t *testing.T, s *suite) {
 			sandbox.Limits{Processes: 50, Wall: 3 * time.Second},
 			[]sandbox.End{sandbox.Exceeded, sandbox.TimedOut, sandbox.Exited}, // where it cannot fork it ends
 
+		},
+		{
+			"fork bomb of sessions", []string{"sh", "-c", swarm},
+			sandbox.Limits{Processes: 50, Wall: 3 * time.Second},
+			[]sandbox.End{sandbox.Exceeded, sandbox.TimedOut},
 		},
 		{
 			"file", []string{"sh", "-c", "head -c 10000000 /dev/zero >large; exit 1"},
@@ -610,6 +633,7 @@ var escapes = map[string]string{
 	"deaf":            `sh -c 'trap "" TERM HUP INT; while :; do sleep 1000; done' & sleep 0.1`,
 	"held-open pipes": `(setsid sh -c 'exec sleep 1000' &)`,
 	"stopped":         `sh -c 'kill -STOP $$; sleep 1000' & sleep 0.1`,
+	"fleas":           fleas,
 	"while it ends":   `f() { [ $1 -gt 0 ] && { (sleep 0.001; f $(($1-1))) & }; }; f 3000; f 3000`,
 }
 
@@ -646,6 +670,39 @@ func stay(t *testing.T, s *suite) {
 		}
 	}
 }
+
+// stayUnderLoad: nothing outlives a program on a machine that has no time for those that end it.
+func stayUnderLoad(t *testing.T, s *suite) {
+	for range spinners {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}()
+	}
+	for name, script := range map[string]string{"fleas": fleas + "; sleep 60", "swarm": swarm} {
+		for range 2 {
+			mark := newMark()
+			r := s.run(t, sandbox.Spec{
+				Args:   []string{"env", mark, "sh", "-c", script},
+				Limits: sandbox.Limits{Processes: 50, Wall: time.Second / 2},
+			})
+			if r.err != nil || r.outcome.End == sandbox.Exited {
+				t.Errorf("%s ended with %+v, %v: %.300s", name, r.outcome, r.err, r.stderr.String())
+			}
+			if r.outcome.Took > 3*patience {
+				t.Errorf("%s took %v", name, r.outcome.Took)
+			}
+			checkGone(t, mark)
+		}
+	}
+}
+
+// spinners is how many processes make the load of stayUnderLoad.
+const spinners = 8
 
 // leaveZombies: what ends unnoticed by the program does not stay as a zombie of Parley.
 func leaveZombies(t *testing.T, s *suite) {

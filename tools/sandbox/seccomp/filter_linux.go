@@ -157,6 +157,7 @@ func Confined(network bool, version int) []early.Instruction {
 	p.forCall(unix.SYS_FCNTL, func() {
 		p.load(1)
 		p.returnIf(early.JumpEqual, unix.F_SETLEASE, refuse)
+		p.returnIf(early.JumpEqual, unix.F_SETSIG, refuse) // it sends any signal to threads of the launcher
 	})
 	p.forCall(unix.SYS_PRLIMIT64, func() { // a process may limit itself, and read what others have
 		p.load(0)
