@@ -42,7 +42,7 @@ func (w *Workspace) OpenLog(p Path) (*os.File, error) {
 }
 
 func (w *Workspace) open(p Path, flag int, most int64) (*os.File, error) {
-	f, err := w.root.OpenFile(p.name, flag|syscall.O_NONBLOCK, 0)
+	f, err := openPlain(w.root, p.name, flag)
 	if errors.Is(err, syscall.ENXIO) { // a socket
 		err = ErrNotFile
 	}
@@ -157,7 +157,8 @@ func (w *Workspace) MkdirAll(p Path) error {
 // Remove removes a file or an empty folder, with the records of its origin and its
 // charge.
 func (w *Workspace) Remove(p Path) error {
-	if err := w.root.Remove(p.name); err != nil {
+	err := inFolder(w.root, p.name, func(folder *os.Root, base string) error { return folder.Remove(base) })
+	if err != nil {
 		return err
 	}
 	if err := w.ClearOrigin(p); err != nil {
@@ -221,9 +222,26 @@ func (w *Workspace) Lock(folder Path, do func() error) error {
 }
 
 // replace replaces the content of a file by what r yields, or leaves it as it is.
-func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error) {
+func (w *Workspace) replace(name string, r io.Reader, most int64) (n int64, err error) {
+	if err := w.disk.makeFolder(filepath.Dir(name)); err != nil {
+		return 0, err
+	}
+	err = inFolder(w.root, name, func(folder *os.Root, base string) error {
+		n, err = w.replaceIn(disk{root: folder}, base, r, most)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, w.disk.sync(filepath.Dir(name))
+}
+
+// replaceIn replaces the content of a file in the folder of d.
+func (w *Workspace) replaceIn(d disk, base string, r io.Reader, most int64) (int64, error) {
 	mode := fileMode
-	switch info, err := w.root.Stat(name); {
+	switch info, err := d.root.Lstat(base); {
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
+		return 0, ErrMoved
 	case err == nil:
 		if err := w.plain(info); err != nil {
 			return 0, err
@@ -234,17 +252,13 @@ func (w *Workspace) replace(name string, r io.Reader, most int64) (int64, error)
 	case !errors.Is(err, fs.ErrNotExist):
 		return 0, err
 	}
-	dir := filepath.Dir(name)
-	if err := w.disk.makeFolder(dir); err != nil {
-		return 0, err
-	}
-	temp := filepath.Join(dir, ".new-"+rand.Text())
-	n, err := w.disk.create(temp, mode, r, most)
+	temp := filepath.Join(filepath.Dir(base), ".new-"+rand.Text())
+	n, err := d.create(temp, mode, r, most)
 	if err != nil {
-		return 0, errors.Join(err, w.root.Remove(temp))
+		return 0, errors.Join(err, d.root.Remove(temp))
 	}
-	if err := w.root.Rename(temp, name); err != nil {
-		return 0, errors.Join(err, w.root.Remove(temp))
+	if err := d.root.Rename(temp, base); err != nil {
+		return 0, errors.Join(err, d.root.Remove(temp))
 	}
-	return n, w.disk.sync(dir)
+	return n, nil
 }
