@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -42,7 +41,7 @@ func (w *Workspace) OpenLog(p Path) (*os.File, error) {
 }
 
 func (w *Workspace) open(p Path, flag int, most int64) (*os.File, error) {
-	f, err := openPlain(w.root, p.name, flag)
+	f, err := w.tree.open(p.name, flag)
 	if errors.Is(err, syscall.ENXIO) { // a socket
 		err = ErrNotFile
 	}
@@ -84,29 +83,29 @@ func (w *Workspace) plain(info fs.FileInfo) error {
 
 // Stat describes a file or folder.
 func (w *Workspace) Stat(p Path) (fs.FileInfo, error) {
-	info, err := w.root.Stat(p.name)
-	if err != nil {
-		err = w.at.explain(p.name, err)
-	}
-	return info, err
+	info, err := w.tree.Stat(p.name)
+	return info, w.at.explain(p.name, err)
 }
 
 // IsBeside reports whether one of the folders above p contains a file or folder
-// called name.
+// called name, or may do so: it could not be looked into.
 func (w *Workspace) IsBeside(p Path, name string) bool {
-	for dir := p; dir.name != "."; {
-		dir = dir.Dir()
-		// p is canonical, and nothing is opened
-		if _, err := os.Lstat(filepath.Join(w.at.realDir, dir.name, name)); err == nil {
-			return true
+	found := w.tree.top.exists(name)
+	err := w.tree.descend(p.Dir().name, func(in folder, entry string) (folder, error) {
+		next, err := in.openFolder(entry)
+		if err != nil {
+			return next, err
 		}
-	}
-	return false
+		found = found || next.exists(name)
+		return next, nil
+	}, func(folder) error { return nil })
+	return found || err != nil && (!errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrMoved))
 }
 
 // ReadDir returns the entries of a folder, sorted.
 func (w *Workspace) ReadDir(p Path) ([]fs.DirEntry, error) {
-	return fs.ReadDir(w.root.FS(), p.name)
+	entries, err := w.tree.ReadDir(p.name)
+	return entries, w.at.explain(p.name, err)
 }
 
 // ReadFile returns the content of a regular file. It fails like Open, and with
@@ -138,57 +137,63 @@ func (w *Workspace) WriteFile(p Path, data []byte) error {
 
 // Save is WriteFile for all that r yields, which is never held in memory. It
 // returns the number of bytes, and ErrTooBig if there are more than most.
-func (w *Workspace) Save(p Path, r io.Reader, most int64) (int64, error) {
-	n, err := w.replace(p.name, r, most)
+func (w *Workspace) Save(p Path, r io.Reader, most int64) (n int64, err error) {
+	err = w.replace(p, func(in folder, temp string, mode fs.FileMode) error {
+		n, err = in.create(temp, mode, r, most)
+		return err
+	})
 	if err != nil {
-		return 0, w.at.explain(p.name, err)
+		return 0, err
 	}
 	return n, nil
 }
 
-// MkdirAll creates a folder and its parents. They survive a power cut.
-func (w *Workspace) MkdirAll(p Path) error {
-	if info, err := w.root.Stat(p.name); err == nil && !info.IsDir() {
-		return w.at.explain(p.name, syscall.ENOTDIR)
-	}
-	return w.disk.makeFolder(p.name)
+// replace puts what create makes, in the same folder and called temp, in the place of a file.
+// It makes missing folders.
+func (w *Workspace) replace(p Path, create func(in folder, temp string, mode fs.FileMode) error) error {
+	err := w.tree.inMade(p.Dir().name, func(in folder) error {
+		mode, err := w.checkReplaced(in, p.Base())
+		if err != nil {
+			return err
+		}
+		temp := ".new-" + rand.Text()
+		if err := create(in, temp, mode); err != nil {
+			return errors.Join(err, in.remove(temp))
+		}
+		if err := in.rename(temp, p.Base()); err != nil {
+			return errors.Join(err, in.remove(temp))
+		}
+		return in.sync()
+	})
+	return w.at.explain(p.name, err)
 }
 
-// Remove removes a file or an empty folder, with the records of its origin and its
-// charge.
-func (w *Workspace) Remove(p Path) error {
-	err := inFolder(w.root, p.name, func(folder *os.Root, base string) error { return folder.Remove(base) })
-	if err != nil {
-		return err
+// checkReplaced returns an error if the entry called name must not be replaced, and otherwise the mode of
+// the file that replaces it.
+func (w *Workspace) checkReplaced(in folder, name string) (fs.FileMode, error) {
+	info, err := in.describe(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrMoved):
+		return fileMode, nil
+	case err != nil:
+		return 0, err
 	}
-	if err := w.ClearOrigin(p); err != nil {
-		return err
+	if err := w.plain(info); err != nil {
+		return 0, err
 	}
-	return w.Charge(p, "")
+	mode := private(info.Mode())
+	if mode&0o200 == 0 {
+		return 0, fs.ErrPermission
+	}
+	return mode, nil
 }
 
-// RemoveAll removes a folder with everything in it.
-func (w *Workspace) RemoveAll(p Path) error { return w.root.RemoveAll(p.name) }
+// Copy puts a copy of from in the place of to. A later WriteFile to one does not change
+// the other. After Copy has returned nil, the copy survives a power cut.
+func (w *Workspace) Copy(from, to Path) error { return w.copyFile(from, to, folder.link) }
 
-// Rename renames the file from to to. After it has returned nil, the new name
-// survives a power cut; until then the file has one of the two names.
-func (w *Workspace) Rename(from, to Path) error {
-	if err := w.root.Rename(from.name, to.name); err != nil {
-		return err
-	}
-	before, after := filepath.Dir(from.name), filepath.Dir(to.name)
-	if err := w.disk.sync(after); err != nil || before == after {
-		return err
-	}
-	return w.disk.sync(before)
-}
-
-// Copy makes to a copy of from, which later writes to from do not change. After it
-// has returned nil, the copy survives a power cut.
-func (w *Workspace) Copy(from, to Path) error {
-	if w.root.Link(from.name, to.name) == nil { // files are replaced, not overwritten
-		return w.disk.sync(filepath.Dir(to.name))
-	}
+// copyFile is Copy. If link fails, it writes a new file.
+func (w *Workspace) copyFile(from, to Path, link func(folder, string, folder, string, *os.File) error) error {
 	f, err := w.OpenBig(from)
 	if err != nil {
 		return err
@@ -198,18 +203,50 @@ func (w *Workspace) Copy(from, to Path) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.Save(to, f, math.MaxInt64-1); err != nil {
+	return w.replace(to, func(in folder, temp string, _ fs.FileMode) error {
+		linked := w.tree.at(from.name, func(source folder, entry string) error {
+			return link(in, temp, source, entry, f)
+		})
+		if linked != nil {
+			_, err = in.create(temp, private(info.Mode()), f, math.MaxInt64-1)
+		}
+		return err
+	})
+}
+
+// MkdirAll creates a folder and its parents. They survive a power cut.
+func (w *Workspace) MkdirAll(p Path) error {
+	err := w.tree.inMade(p.name, func(folder) error { return nil })
+	return w.at.explain(p.name, err)
+}
+
+// Remove removes a file or an empty folder, with the records of its origin and its
+// charge.
+func (w *Workspace) Remove(p Path) error {
+	if err := w.tree.remove(p.name); err != nil {
+		return w.at.explain(p.name, err)
+	}
+	if err := w.ClearOrigin(p); err != nil {
 		return err
 	}
-	return w.root.Chmod(to.name, private(info.Mode()))
+	return w.Charge(p, "")
+}
+
+// RemoveAll removes a folder with everything in it.
+func (w *Workspace) RemoveAll(p Path) error {
+	err := w.tree.at(p.name, folder.removeAll)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return w.at.explain(p.name, err)
 }
 
 // Lock calls do while it holds the lock of the folder, in this and all other
 // processes.
 func (w *Workspace) Lock(folder Path, do func() error) error {
-	d, err := w.root.Open(folder.name)
+	d, err := w.tree.open(folder.name, os.O_RDONLY)
 	if err != nil {
-		return err
+		return w.at.explain(folder.name, err)
 	}
 	defer d.Close()
 	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
@@ -219,46 +256,4 @@ func (w *Workspace) Lock(folder Path, do func() error) error {
 		return err
 	}
 	return do()
-}
-
-// replace replaces the content of a file by what r yields, or leaves it as it is.
-func (w *Workspace) replace(name string, r io.Reader, most int64) (n int64, err error) {
-	if err := w.disk.makeFolder(filepath.Dir(name)); err != nil {
-		return 0, err
-	}
-	err = inFolder(w.root, name, func(folder *os.Root, base string) error {
-		n, err = w.replaceIn(disk{root: folder}, base, r, most)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return n, w.disk.sync(filepath.Dir(name))
-}
-
-// replaceIn replaces the content of a file in the folder of d.
-func (w *Workspace) replaceIn(d disk, base string, r io.Reader, most int64) (int64, error) {
-	mode := fileMode
-	switch info, err := d.root.Lstat(base); {
-	case err == nil && info.Mode()&fs.ModeSymlink != 0:
-		return 0, ErrMoved
-	case err == nil:
-		if err := w.plain(info); err != nil {
-			return 0, err
-		}
-		if mode = private(info.Mode()); mode&0o200 == 0 {
-			return 0, fs.ErrPermission
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return 0, err
-	}
-	temp := filepath.Join(filepath.Dir(base), ".new-"+rand.Text())
-	n, err := d.create(temp, mode, r, most)
-	if err != nil {
-		return 0, errors.Join(err, d.root.Remove(temp))
-	}
-	if err := d.root.Rename(temp, base); err != nil {
-		return 0, errors.Join(err, d.root.Remove(temp))
-	}
-	return n, nil
 }

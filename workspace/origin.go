@@ -72,7 +72,7 @@ func (w *Workspace) changeOrigin(p Path, change func(authors map[string]string))
 	case maps.Equal(before, authors) && !damaged:
 		return nil
 	case len(authors) == 0:
-		return w.root.Remove(record.name)
+		return w.tree.remove(record.name)
 	}
 	text, err = json.Marshal(authors)
 	if err != nil {

@@ -130,8 +130,11 @@ func (l location) inside(path, dir, abs string) (string, error) {
 	return name, nil
 }
 
-// explain adds to err the path, as the caller wrote it.
+// explain adds to err, which may be nil, the path as the caller wrote it.
 func (l location) explain(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if strings.Contains(err.Error(), "path escapes from parent") { // the os package has no name for it
 		return &OutsideError{Path: path, Dir: l.dir}
 	}
@@ -155,7 +158,7 @@ func evalSymlinks(path string) (string, error) {
 // Walk calls visit for dir and everything below it, like fs.WalkDir. Symbolic
 // links are visited, but not followed.
 func (w *Workspace) Walk(dir Path, visit func(p Path, d fs.DirEntry, err error) error) error {
-	return fs.WalkDir(w.root.FS(), dir.name, func(name string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(w.tree, dir.name, func(name string, d fs.DirEntry, err error) error {
 		return visit(Path{name}, d, err)
 	})
 }

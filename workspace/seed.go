@@ -6,8 +6,6 @@ import (
 	"io/fs"
 )
 
-// first holds the files and folders that a new workspace begins with.
-//
 // first has the files and folders of a new workspace.
 //
 //go:embed first
@@ -27,7 +25,7 @@ func (w *Workspace) Seed() ([]string, error) {
 	}
 	var written []string
 	for _, e := range entries {
-		if _, err := w.root.Lstat(e.Name()); err == nil {
+		if w.tree.top.exists(e.Name()) {
 			continue
 		}
 		if err := seed(w.Names(), files, e.Name()); err != nil {

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // chargesDir has a record for each file and folder that counts towards a person's
@@ -33,7 +33,7 @@ type charge struct {
 // charges has all charges of a workspace. They are read once.
 type charges struct {
 	files   Names
-	root    *os.Root
+	tree    tree
 	mu      sync.Mutex
 	persons map[string]string // by name of the file; nil: not read yet
 	atMost  map[string]int64  // by person: an upper bound of the bytes they have stored, once these were summed up
@@ -88,7 +88,7 @@ func (c *charges) drop(name string) error {
 	if _, found := c.persons[name]; !found {
 		return nil
 	}
-	if err := c.root.Remove(chargeRecord(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.tree.remove(chargeRecord(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	delete(c.persons, name)
@@ -170,12 +170,13 @@ func (c *charges) sum(person, folder string) (bytes int64, err error) {
 		if who != person || strings.HasPrefix(name, folder+"/") {
 			continue
 		}
-		switch info, err := c.root.Lstat(name); {
+		switch info, err := c.tree.Stat(name); {
 		case err == nil && info.IsDir():
 			bytes += diskBlock
 		case err == nil:
 			bytes += DiskBytes(info.Size())
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, ErrMoved): // a link takes no space
+		case isGone(err):
 			if err := c.drop(name); err != nil {
 				return 0, err
 			}
@@ -183,8 +184,8 @@ func (c *charges) sum(person, folder string) (bytes int64, err error) {
 			return 0, err
 		}
 	}
-	err = fs.WalkDir(c.root.FS(), folder, func(_ string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // it is gone
+	err = fs.WalkDir(c.tree, folder, func(_ string, d fs.DirEntry, err error) error {
+		if isGone(err) {
 			return nil
 		}
 		if err != nil || d.IsDir() {
@@ -201,4 +202,10 @@ func (c *charges) sum(person, folder string) (bytes int64, err error) {
 		return nil
 	})
 	return bytes, err
+}
+
+// isGone reports whether err says that there is no file, because it or one of its folders was
+// removed, or a file has replaced the folder.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -21,9 +21,8 @@ import (
 // A Workspace is one open folder, or the part of it that some people see: For. It
 // is safe for concurrent use.
 type Workspace struct {
-	root      *os.Root
+	tree      tree
 	at        location
-	disk      disk
 	protected protection
 	origins   *sync.Mutex // held while the record of an origin changes
 	charges   *charges
@@ -56,13 +55,12 @@ func open(dir string) (*Workspace, error) {
 		return nil, err
 	}
 	w := &Workspace{
-		root:      root,
+		tree:      tree{folder{root: root, name: "."}},
 		at:        location{dir: dir, realDir: real},
-		disk:      disk{root: root},
 		protected: protection{workspace: real},
 		origins:   &sync.Mutex{},
 	}
-	w.charges = &charges{files: w.Names(), root: root}
+	w.charges = &charges{files: w.Names(), tree: w.tree}
 	return w, nil
 }
 
@@ -94,7 +92,7 @@ func makeLasting(dir string) error {
 // closed. It only affects other calls of Claim. The error is ErrInUse if another
 // process has claimed the folder; file systems without locks return other errors.
 func (w *Workspace) Claim() (*os.File, error) {
-	f, err := w.root.Open(".")
+	f, err := w.tree.open(".", os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +107,7 @@ func (w *Workspace) Claim() (*os.File, error) {
 }
 
 // Close closes the folder.
-func (w *Workspace) Close() error { return w.root.Close() }
+func (w *Workspace) Close() error { return w.tree.top.Close() }
 
 // Dir returns the absolute path of the folder that relative paths begin in.
 func (w *Workspace) Dir() string { return filepath.Join(w.at.dir, w.at.view.home) }

@@ -394,9 +394,9 @@ func (ch change) putBack(w *workspace.Workspace, kept, at workspace.Path) error 
 		if err := w.SetOrigin(at, *ch.Author); err != nil {
 			return err
 		}
-		return w.Rename(kept, at)
+		return w.Copy(kept, at)
 	}
-	if err := w.Rename(kept, at); err != nil {
+	if err := w.Copy(kept, at); err != nil {
 		return err
 	}
 	return w.ClearOrigin(at)

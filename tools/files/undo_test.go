@@ -424,22 +424,6 @@ func TestUndoBroken(t *testing.T) {
 	d.holds("a", "x")
 }
 
-// A file that cannot be linked is copied.
-func TestKeepCopies(t *testing.T) {
-	d := writer(t, nil)
-	d.put("a.sh", "x")
-	if err := os.Chmod(filepath.Join(d.w.Dir(), "a.sh"), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.w.Copy(d.at("a.sh"), d.at("deep/b")); err != nil {
-		t.Fatal(err)
-	}
-	d.holds("deep/b", "x")
-	if info, err := os.Stat(filepath.Join(d.w.Dir(), "deep/b")); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-}
-
 // A note says nothing but what it has to.
 func TestNote(t *testing.T) {
 	d := writer(t, nil)
