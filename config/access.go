@@ -63,6 +63,16 @@ func (c *Config) Warnings() []string {
 		warnings = append(warnings, `tools.exec.sandbox is "none": programs that models run may do all that Parley `+
 			"may, and read and change all of its files")
 	}
+	hostNetwork := func(key, who string) {
+		warnings = append(warnings, fmt.Sprintf("%s is true: %s reach everything that this machine reaches, its own "+
+			"services and local networks included", key, who))
+	}
+	if c.Tools.Exec.Enable && c.Tools.Exec.HostNetwork {
+		hostNetwork("tools.exec.hostNetwork", "commands that an owner allows the network")
+	}
+	if c.Tools.Custom.Enable && c.Tools.Custom.HostNetwork {
+		hostNetwork("tools.custom.hostNetwork", "custom tools that ask for the network")
+	}
 	return warnings
 }
 

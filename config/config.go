@@ -187,18 +187,20 @@ type Custom struct {
 	Enable bool `json:"enable" default:"true"`
 	// MaxTimeout is how long one may run, whatever its definition says.
 	MaxTimeout time.Duration `json:"maxTimeout" default:"10m" from:"1s" to:"10m"`
-	// Network has the hosts that tools may reach which ask for the network; "*" is all.
+	// Network has the hosts that tools may reach which ask for the network; "*" is all public ones.
 	Network []string `json:"network"`
+	// HostNetwork gives those tools the network of the machine instead.
+	HostNetwork bool `json:"hostNetwork"`
 }
 
 // Check implements [Checker].
-func (c *Custom) Check(report func(key, problem string)) {
-	for i, host := range c.Network {
-		if host == "*" {
-			continue
-		}
+func (c *Custom) Check(report func(key, problem string)) { checkHosts(c.Network, report) }
+
+// checkHosts reports the entries of a list "network" that are no hosts.
+func checkHosts(list []string, report func(key, problem string)) {
+	for i, host := range list {
 		if err := proxy.Check(host); err != nil {
-			report(fmt.Sprintf("network[%d]", i), err.Error()+`; "*" is all hosts`)
+			report(fmt.Sprintf("network[%d]", i), err.Error())
 		}
 	}
 }
@@ -218,20 +220,20 @@ type Exec struct {
 
 	Enable bool `json:"enable" default:"true"`
 	// Timeout is how long a command may take that names no time.
-	Timeout   time.Duration     `json:"timeout" default:"1m" from:"1s" to:"10m"`
-	Network   []string          `json:"network"` // hosts such as "pypi.org" or "*.debian.org"
-	Env       map[string]string `json:"env"`     // more environment variables that commands get (D-075)
+	Timeout time.Duration `json:"timeout" default:"1m" from:"1s" to:"10m"`
+	Network []string      `json:"network"` // hosts such as "pypi.org" or "*.debian.org"; "*" is all public ones
+	// HostNetwork gives a command that asks for the network that of the machine, and not only the
+	// public internet.
+	HostNetwork bool `json:"hostNetwork"`
+
+	Env       map[string]string `json:"env"` // more environment variables that commands get (D-075)
 	Memory    int64             `json:"memory" default:"1073741824" from:"16777216" to:"1099511627776"`
 	Processes int               `json:"processes" default:"256" from:"8" to:"10000"`
 }
 
 // Check implements [Checker].
 func (e *Exec) Check(report func(key, problem string)) {
-	for i, host := range e.Network {
-		if err := proxy.Check(host); err != nil {
-			report(fmt.Sprintf("network[%d]", i), err.Error())
-		}
-	}
+	checkHosts(e.Network, report)
 	for name := range e.Env {
 		if !isVariable.MatchString(name) {
 			report("env."+name, "must be the name of an environment variable")

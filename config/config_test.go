@@ -265,7 +265,8 @@ func TestFaults(t *testing.T) {
 			`tools.web.allowPrivate[0]: ::ffff:10.0.0.0/104 is an IPv4 network in the form of IPv6: write 10.0.0.0/8`},
 		{`{"models": {"m": {"type": "demo", "toolCalls": "xml"}}}`, `models.m.toolCalls: "xml" is not known; allowed: native, text`},
 		{`{"tools": {"shell": {}}}`, `tools.shell: unknown key`},
-		{`{"tools": {"exec": {"network": ["pypi.org", "*.debian.org", "a b"]}}}`, `tools.exec.network[2]: is no host; allowed: such as "pypi.org", "*.debian.org" or "example.com:8443"`},
+		{`{"tools": {"exec": {"network": ["pypi.org", "*.debian.org", "a b"]}}}`, `tools.exec.network[2]: is no host; allowed: such as "pypi.org", "*.debian.org", "example.com:8443" or "*", which is all public hosts`},
+		{`{"tools": {"custom": {"network": ["*", "*.org"]}}}`, `tools.custom.network[1]: would be all names that end with .org: name a domain, such as "*.example.org"`},
 		{`{"tools": {"exec": {"network": ["10.0.0.1"]}}}`, `tools.exec.network[0]: is an address; allowed are names of hosts, whose addresses are looked up and judged`},
 		{`{"tools": {"exec": {"env": {"A=B": "c"}}}}`, `tools.exec.env.A=B: must be the name of an environment variable`},
 		{`{"tools": {"python": {"default": "loose"}}}`, `tools.python.default: "loose" is not known; allowed: lenient, standard, strict`},
@@ -428,6 +429,26 @@ func TestNoSandboxWarns(t *testing.T) {
 		}
 		if banner := strings.Join(c.Banner("1", false), "\n"); strings.Contains(banner, "may do all that Parley may") != (want > 0) {
 			t.Errorf("%s: %s", sandbox, banner)
+		}
+	}
+}
+
+// TestHostNetworkWarns: whoever gives programs the network of the machine is reminded of it, as of a missing sandbox (R-S16).
+func TestHostNetworkWarns(t *testing.T) {
+	for text, want := range map[string]string{
+		`"exec": {"network": ["*"]}, "custom": {"network": ["*"]}`:   "",
+		`"exec": {"hostNetwork": true}`:                              "tools.exec.hostNetwork is true: commands",
+		`"exec": {"hostNetwork": true, "enable": false}`:             "",
+		`"custom": {"hostNetwork": true}`:                            "tools.custom.hostNetwork is true: custom tools",
+		`"custom": {"hostNetwork": true, "enable": false}`:           "",
+		`"exec": {"sandbox": "landlock"}, "custom": {"network": []}`: "",
+	} {
+		c, err := parseText(`{"tools": {` + text + `}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ws := strings.Join(c.Warnings(), "\n"); (ws != "") != (want != "") || !strings.HasPrefix(ws, want) {
+			t.Errorf("%s: %q", text, ws)
 		}
 	}
 }

@@ -54,6 +54,11 @@ func englishTools() Tools {
 			Sources: "Untrusted content is in this conversation and may have asked for this:",
 			Effect: "If you choose *Conversation* (until /new) or *Hour* (for an hour), I will not ask " +
 				"again before I `%s`.",
+			PublicNetwork: "It can then reach all public hosts of the internet, by HTTP and HTTPS, but neither this " +
+				"machine nor its local networks.",
+			WholeNetwork: "It can then reach everything that this machine reaches: the internet, its local networks, " +
+				"and what runs on it, Parley's own pages included.",
+			Hosts:           "It can then reach these hosts, by HTTP and HTTPS: `%s`.",
 			ForThem:         "`%s:%s` asks for this at `%s`.\n\n%s",
 			Yes:             "Yes",
 			No:              "No",

@@ -29,6 +29,11 @@ type Approval struct {
 	More    Format // of a long argument: how many characters more, the end of it
 	Sources string // above what untrusted content there is
 	Effect  Format // what Conversation and Hour allow: an effect
+
+	PublicNetwork string // what a program reaches that has the public internet
+	WholeNetwork  string // what it reaches that has the network of the machine
+	Hosts         Format // what it reaches that has some hosts: they
+
 	ForThem Format // channel and ID of who asks, the conversation, the question
 
 	Yes, No, Conversation, Hour string // choices

@@ -47,7 +47,12 @@ func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 			if t.isGrantable(c) {
 				c.Effect = t.effect(c)
 			}
+			c.Consequence = t.consequence(say, c)
 			given, err = ask.consent(ctx, say, t, c, cmp.Or(patience, DefaultPatience))
+			if err == nil && !given.Failed && t.consequence(say, c) != c.Consequence {
+				return Failf(CodeRefused, "what %s may do has changed since its approval was asked for: "+
+					"it was not run. Call it again to ask anew.", t.Name), nil
+			}
 		}
 		if err != nil || given.Failed {
 			return given, err
@@ -118,6 +123,13 @@ func (t Tool) effect(c Call) (what string) {
 	return strings.TrimSpace(t.canonical() + " " + name)
 }
 
+func (t Tool) consequence(say texts.Approval, c Call) string {
+	if t.Consequence == nil {
+		return ""
+	}
+	return t.Consequence(say, c)
+}
+
 // holdsBack reports whether judge, a Guard or a Risky, holds c back. A panic
 // counts as yes.
 func holdsBack(judge func(Call) bool, c Call) (held bool) {
@@ -176,6 +188,9 @@ func prompt(say texts.Approval, t Tool, c Call) string {
 			all := []rune(value)
 			b.WriteString(" " + say.More.With(more, plainly(string(all[len(all)-min(more, shownEnd):]))))
 		}
+	}
+	if c.Consequence != "" {
+		b.WriteString("\n\n" + c.Consequence)
 	}
 	if c.Tainted {
 		b.WriteString("\n\n" + say.Sources)

@@ -51,6 +51,9 @@ type Tool struct {
 	// person can approve all calls with the same effect for a while. Effects of different tools
 	// must differ. If it is nil, the effect is the tool's name and its path argument.
 	Effect func(Call) string
+	// Consequence tells the person who is asked to approve a call what its arguments do not show,
+	// such as what the network is that it asks for. It may be nil, and it may return "".
+	Consequence func(texts.Approval, Call) string
 	// Grantable reports whether an owner may approve all calls with the Effect of this one for a
 	// while, also if it is Risky that holds it back. nil means those that Guard holds back.
 	Grantable func(Call) bool
@@ -165,6 +168,8 @@ type Call struct {
 	llm.ToolCall
 	Scope
 	Input map[string]any // Args, parsed, repaired and validated by the pipeline
+	// Consequence is what a person who is asked to approve the call is told of it besides.
+	Consequence string
 	// Effect is set while a person is asked to approve the call: they can approve all calls
 	// with the same effect for a while. "" means that only this call can be approved.
 	Effect string

@@ -111,12 +111,13 @@ type ownTools struct {
 // customTools offers the tools that owners wrote, as c says.
 func (t toolbox) customTools(c *config.Config) *custom.Source {
 	return &custom.Source{
-		Library:    t.app.customTools,
-		Runner:     t.app.sandbox,
-		Hosts:      c.Tools.Custom.Network,
-		MaxTimeout: c.Tools.Custom.MaxTimeout,
-		Overrides:  overridesOf(c),
-		Off:        !c.Tools.Custom.Enable,
+		Library:     t.app.customTools,
+		Runner:      t.app.sandbox,
+		Hosts:       c.Tools.Custom.Network,
+		HostNetwork: c.Tools.Custom.HostNetwork,
+		MaxTimeout:  c.Tools.Custom.MaxTimeout,
+		Overrides:   overridesOf(c),
+		Off:         !c.Tools.Custom.Enable,
 	}
 }
 

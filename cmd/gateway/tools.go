@@ -96,12 +96,13 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 // commandSettings returns what the commands of exec may use.
 func commandSettings(e config.Exec) shell.Settings {
 	return shell.Settings{
-		Timeout:    e.Timeout,
-		Network:    e.Network,
-		Env:        e.Env,
-		Memory:     e.Memory,
-		Processes:  e.Processes,
-		OnlyOwners: e.Sandbox == "none",
+		Timeout:     e.Timeout,
+		Network:     e.Network,
+		HostNetwork: e.HostNetwork,
+		Env:         e.Env,
+		Memory:      e.Memory,
+		Processes:   e.Processes,
+		OnlyOwners:  e.Sandbox == "none",
 	}
 }
 

@@ -26,6 +26,8 @@ type Outcome struct {
 	Error   string   `json:"error,omitempty"`   // why the program did not run
 	Missing string   `json:"missing,omitempty"` // the placeholder without an argument (B-030)
 	Refused []string `json:"refused,omitempty"` // hosts that it may not reach
+
+	WithoutHosts bool `json:"without_hosts,omitempty"` // it had no network, for want of a sandbox that knows hosts
 }
 
 // The values of Status.

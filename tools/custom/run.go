@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"parley/texts"
 	"parley/tools/custom/template"
 	"parley/tools/sandbox"
 )
@@ -122,6 +124,7 @@ func (s *Source) execute(ctx context.Context, d Definition, program template.Pro
 	o.Truncated = o.Truncated || done.Dropped > 0
 	o.ReturnCode = done.Exit
 	o.Refused = done.Refused
+	o.WithoutHosts = done.WithoutHosts
 	switch done.End {
 	case sandbox.Exited:
 		o.Status = statusCompleted
@@ -140,25 +143,37 @@ func (s *Source) explainSandbox(err error) string {
 	switch {
 	case errors.Is(err, sandbox.ErrNoSandbox):
 		return "no sandbox works on this machine: custom tools are disabled" // B-046
-	case errors.Is(err, sandbox.ErrHosts):
-		return "the sandbox of this machine cannot let a program reach some hosts only: it was not run"
 	}
 	return fmt.Sprintf("the program could not be started: %v", err)
 }
 
+// networkKey is the config key of Source.Hosts.
+const networkKey = "tools.custom.network"
+
 // network returns what d may connect to: nothing, unless it asks for the network and the config
 // grants it.
-func (s *Source) network(d Definition) (n sandbox.Network) {
-	if !d.Network {
-		return n
+func (s *Source) network(d Definition) sandbox.Network {
+	switch {
+	case !d.Network:
+		return sandbox.Network{}
+	case s.HostNetwork:
+		return sandbox.Network{All: true}
 	}
-	for _, host := range s.Hosts {
-		if host == "*" {
-			return sandbox.Network{All: true}
-		}
-		n.Hosts = append(n.Hosts, host)
+	return sandbox.Network{Hosts: s.Hosts, Key: networkKey}
+}
+
+// consequence tells a person who is asked about d what it may reach.
+func (s *Source) consequence(say texts.Approval, d Definition) string {
+	n := s.network(d)
+	switch {
+	case n.All:
+		return say.WholeNetwork
+	case len(n.Hosts) == 0 || !sandbox.ConfinesHosts(context.Background(), s.Runner):
+		return ""
+	case slices.Contains(n.Hosts, "*"):
+		return say.PublicNetwork
 	}
-	return n
+	return say.Hosts.With(strings.Join(n.Hosts, ", "))
 }
 
 // limit returns how long d may run (B-025).

@@ -372,9 +372,13 @@ func TestSandboxOfTools(t *testing.T) {
 	s.try(t, "net", args{})
 	s.Hosts = []string{"*"}
 	s.try(t, "net", args{})
+	s.HostNetwork = true
+	s.try(t, "net", args{})
+	s.try(t, "echo", args{"text": "x"})
+	s.HostNetwork = false
 	var networks []string
 	for _, spec := range f.asked {
-		networks = append(networks, fmt.Sprint(spec.Network.Hosts, spec.Network.All))
+		networks = append(networks, fmt.Sprint(spec.Network.Hosts, spec.Network.All, spec.Network.Key))
 		if len(spec.Folders) != 0 || len(spec.Env) != 0 || spec.Dir != "" {
 			t.Errorf("a tool sees %v %v %q", spec.Folders, spec.Env, spec.Dir)
 		}
@@ -382,7 +386,8 @@ func TestSandboxOfTools(t *testing.T) {
 			t.Error("an argument is in the command line, which everybody can read")
 		}
 	}
-	if want := []string{"[] false", "[] false", "[] false", "[pypi.org] false", "[] true"}; !slices.Equal(networks, want) {
+	const key = "tools.custom.network"
+	if want := []string{"[] false", "[] false" + key, "[] false", "[pypi.org] false" + key, "[*] false" + key, "[] true", "[] false"}; !slices.Equal(networks, want) {
 		t.Errorf("networks: %q", networks)
 	}
 	if f.asked[0].Limits.Wall != 10*time.Second {
@@ -393,11 +398,13 @@ func TestSandboxOfTools(t *testing.T) {
 		want   string
 	}{
 		{fakeRunner{err: fmt.Errorf("x: %w", sandbox.ErrNoSandbox)}, "no sandbox works on this machine: custom tools are disabled"},
-		{fakeRunner{err: sandbox.ErrHosts}, "the sandbox of this machine cannot let a program reach some hosts only: it was not run"},
+		{fakeRunner{outcome: sandbox.Outcome{End: sandbox.Exited, Exit: 1, WithoutHosts: true}},
+			"the sandbox of this machine cannot let a program reach some hosts only, so it reached none"},
 		{fakeRunner{err: errors.New("no python3")}, "the program could not be started: no python3"},
 		{fakeRunner{outcome: sandbox.Outcome{End: sandbox.Exceeded, Exit: -1}},
 			"the program was stopped because it used more memory, time or processes than a custom tool may"},
-		{fakeRunner{outcome: sandbox.Outcome{End: sandbox.Exited, Exit: 1, Refused: []string{"evil.example:443"}}}, "not reached: evil.example:443"},
+		{fakeRunner{outcome: sandbox.Outcome{End: sandbox.Exited, Exit: 1, Refused: []string{"evil.example:443"}}},
+			"not reached: evil.example:443. A custom tool reaches the hosts of tools.custom.network in the config"},
 	} {
 		s.Runner = &c.runner
 		if got := failure(t, s.call(t, "net", args{})); !strings.Contains(got, c.want) {

@@ -11,6 +11,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 	"parley/tools/sandbox"
 )
@@ -20,10 +21,14 @@ import (
 type Source struct {
 	Library    *Library
 	Runner     sandbox.Runner
-	Hosts      []string            // that tools may reach which ask for the network; "*" is all
 	MaxTimeout time.Duration       // for which a tool may run; 0: as its definition says
 	Overrides  map[string]Override // by the name of the built-in tool
 	Off        bool                // no tool is offered or run
+
+	// Hosts are those that tools may reach which ask for the network; "*" is all public ones. With
+	// HostNetwork they may reach all that the machine reaches.
+	Hosts       []string
+	HostNetwork bool
 }
 
 // Tools implements [tools.Source].
@@ -67,7 +72,7 @@ func (s *Source) tool(d Definition) tools.Tool {
 
 // wrap returns d as a Tool that is run by run.
 func (s *Source) wrap(d Definition, run func(context.Context, tools.Call) (Outcome, error)) tools.Tool {
-	online := d.Network && len(s.Hosts) > 0
+	online := d.Network && (s.HostNetwork || len(s.Hosts) > 0)
 	return tools.Tool{
 		ToolSpec: llm.ToolSpec{Name: d.ID, Description: d.Description, Schema: d.Parameters},
 		Hints: tools.Hints{
@@ -80,9 +85,10 @@ func (s *Source) wrap(d Definition, run func(context.Context, tools.Call) (Outco
 			Untrusted: online, // anybody may have written what it returns
 			Timeout:   s.limit(d) + stopTime,
 		},
-		Guard:    func(tools.Call) bool { return online || !d.ReadOnly },
-		Effect:   func(tools.Call) string { return "run the custom tool " + d.ID },
-		Precheck: func(c tools.Call) (tools.Result, error) { return checkOwner(c), nil },
+		Guard:       func(tools.Call) bool { return online || !d.ReadOnly },
+		Effect:      func(tools.Call) string { return "run the custom tool " + d.ID },
+		Consequence: func(say texts.Approval, _ tools.Call) string { return s.consequence(say, d) },
+		Precheck:    func(c tools.Call) (tools.Result, error) { return checkOwner(c), nil },
 		Run: func(ctx context.Context, c tools.Call) (tools.Result, error) {
 			if wrong := checkOwner(c); wrong.Failed {
 				return wrong, nil
@@ -115,8 +121,8 @@ func (o Outcome) result() tools.Result {
 		if o.Truncated {
 			data["truncated"] = true
 		}
-		if len(o.Refused) > 0 {
-			data["refused"] = o.refusal()
+		if notes := o.networkNotes(); notes != "" {
+			data["network"] = notes
 		}
 		return tools.Result{Data: data, Shown: shown}
 	}
@@ -127,8 +133,8 @@ func (o Outcome) result() tools.Result {
 	if o.Status == statusCompleted && !strings.Contains(text, "return code") {
 		text += fmt.Sprintf("\n(return code: %d)", o.ReturnCode)
 	}
-	if len(o.Refused) > 0 {
-		text += "\n" + o.refusal()
+	if notes := o.networkNotes(); notes != "" {
+		text += "\n" + notes
 	}
 	code := tools.CodeError
 	if o.Status == statusTimeout {
@@ -137,10 +143,16 @@ func (o Outcome) result() tools.Result {
 	return tools.Result{Text: text, Failed: true, Code: code, Shown: shown}
 }
 
-// refusal names the hosts that a program may not reach, and the rule.
-func (o Outcome) refusal() string {
-	return fmt.Sprintf("not reached: %s. A custom tool reaches the hosts of tools.custom.network in the config, "+
-		`if its definition has "network": true`, strings.Join(o.Refused, ", "))
+// networkNotes says which hosts a program did not reach, and by which rule.
+func (o Outcome) networkNotes() string {
+	switch {
+	case o.WithoutHosts:
+		return "the sandbox of this machine cannot let a program reach some hosts only, so it reached none"
+	case len(o.Refused) > 0:
+		return fmt.Sprintf("not reached: %s. A custom tool reaches the hosts of %s in the config, at the ports 80 "+
+			`and 443 unless they are listed with another`, sandbox.ShowHosts(o.Refused), networkKey)
+	}
+	return ""
 }
 
 // A Trial is a run that an owner asks for to see whether a tool works (B-018).

@@ -58,15 +58,19 @@ func (a Approver) Approve(ctx context.Context, c tools.Call, prompt string) (yes
 	return choice != choiceNo, by, nil
 }
 
-// question returns the message that asks about c. Its IDs follow from the call, so
-// that nobody is asked twice.
+// question returns the message that asks about c. Its IDs follow from the call and what comes of it, so
+// that nobody is asked twice, and no answer counts for more than the person was told.
 func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
+	key := c.Key()
+	if c.Consequence != "" {
+		key += fmt.Sprintf("/%.4x", sha256.Sum256([]byte(c.Consequence)))
+	}
 	q := &chat.Question{
-		ID:      fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+c.Key()))),
+		ID:      fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+key))),
 		Choices: []string{a.Texts.Yes, a.Texts.No},
 		Whom:    c.From.ID,
 	}
-	r := chat.Reply{ID: "ask:approve/" + c.Key(), To: c.At, Group: c.Group, Text: prompt, Ask: q}
+	r := chat.Reply{ID: "ask:approve/" + key, To: c.At, Group: c.Group, Text: prompt, Ask: q}
 	if c.From.Role == chat.Owner {
 		c.Say(a.Texts.WaitingForYou)
 		if c.Effect != "" { // untrusted content brought it up

@@ -129,14 +129,27 @@ func (a *Auto) Hide(paths ...string) {
 	}
 }
 
-// Run implements [Runner]. If no driver holds, it runs nothing and returns ErrNoSandbox.
+// Run implements [Runner]. If no driver holds, it runs nothing and returns ErrNoSandbox. A driver that
+// cannot confine a program to hosts runs it without a network, and Outcome.WithoutHosts says so.
 func (a *Auto) Run(ctx context.Context, s Spec) (Outcome, error) {
 	chosen, err := a.choose(ctx)
 	if err != nil {
 		return Outcome{}, err
 	}
 	s.Folders = slices.Concat(a.hidden, s.Folders)
-	return chosen.Runner.Run(ctx, s)
+	o, err := chosen.Runner.Run(ctx, s)
+	if errors.Is(err, ErrHosts) {
+		s.Network = Network{}
+		o, err = chosen.Runner.Run(ctx, s)
+		o.WithoutHosts = true
+	}
+	return o, err
+}
+
+// ConfinesHosts implements [HostConfiner]. It is that of the driver that is used.
+func (a *Auto) ConfinesHosts(ctx context.Context) bool {
+	chosen, err := a.choose(ctx)
+	return err == nil && ConfinesHosts(ctx, chosen.Runner)
 }
 
 // Choice returns which driver is used, and probes as many as it takes to know. The error is that of

@@ -59,11 +59,25 @@ const (
 
 // A Network says what a program may connect to. The zero value is nothing, not even this machine.
 type Network struct {
-	// Hosts are names such as "pypi.org", or "*.debian.org" for all names below debian.org. They
-	// are reached by HTTP and HTTPS through a proxy that the environment names. Runners that cannot
-	// confine a program to them return ErrHosts.
+	// Hosts are names such as "pypi.org", "*.debian.org" for all names below debian.org, or "*" for
+	// all. They are reached by HTTP and HTTPS through a proxy that the environment names, and which
+	// leads to public addresses only. Runners that cannot confine a program to them return ErrHosts.
 	Hosts []string
-	All   bool // everything, this machine and its networks included
+	Key   string // the config key that lists Hosts: a program that is refused a host is told of it
+	All   bool   // everything, this machine and its networks included
+}
+
+// A HostConfiner is a Runner that may be able to confine a program to the Hosts of its Network.
+type HostConfiner interface {
+	Runner
+	// ConfinesHosts reports whether it can, and so never returns ErrHosts.
+	ConfinesHosts(ctx context.Context) bool
+}
+
+// ConfinesHosts reports whether r can confine a program to the Hosts of its Network.
+func ConfinesHosts(ctx context.Context, r Runner) bool {
+	c, ok := r.(HostConfiner)
+	return ok && c.ConfinesHosts(ctx)
 }
 
 // Limits are what a program may use. Zero values stand for what WithDefaults puts in their place.
@@ -97,6 +111,10 @@ type Outcome struct {
 	Dropped int64    // bytes that it wrote beyond Limits.Output
 	Refused []string // hosts that it tried to reach and may not, each once, such as "example.com:443"
 	Reached []string // those of Network.Hosts that it reached
+
+	// WithoutHosts says that it ran without any network, because it was given Network.Hosts and its
+	// sandbox cannot confine it to them.
+	WithoutHosts bool
 }
 
 // An End is the reason for which a program ended.

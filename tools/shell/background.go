@@ -90,7 +90,7 @@ func (s *Shell) runInBackground(ctx context.Context, c tools.Call, in execArgs, 
 	if !mayBeInBackground(c) {
 		return tools.Result{}, errors.New("nobody could be told here how it ends: run it without background")
 	}
-	cmd := s.newCommand(c, in, r.mayReachOut(), r.named)
+	cmd := s.newCommand(c, in, mayReachOut(r.spec.Network), r.named)
 	if err := s.record(ctx, c, &cmd); err != nil {
 		return tools.Result{}, err
 	}
@@ -106,7 +106,7 @@ func began(id string) string {
 
 // moveToBackground lets a command that takes long go on without the call.
 func (s *Shell) moveToBackground(ctx context.Context, c tools.Call, in execArgs, p *process) (tools.Result, error) {
-	cmd := s.newCommand(c, in, p.mayReachOut, p.named)
+	cmd := s.newCommand(c, in, mayReachOut(p.network), p.named)
 	cmd.Began = cmd.Began.Add(-waitTime)
 	stdout, stderr, seen := p.output.texts()
 	cmd.Seen = seen

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,8 @@ const execDescription = "Run a command of bash, in a sandbox, and return its out
 	"folder work of the workspace, which is also its home and the only place besides /tmp that it can change; it " +
 	"can read the rest of the workspace. Each command is a new shell, but its folder (cd) and exported variables are " +
 	"those that the last one ended with. There is no terminal and no input.\n" +
-	"- The internet is out of reach, but for hosts that the operator allows, unless network is true.\n" +
+	"- The internet is out of reach, but for hosts that the operator allows, unless network is true. Use HTTP or " +
+	"HTTPS there (git clone https://…), not ssh.\n" +
 	"- A command that takes longer than a minute goes on in the background; you are told when it ends. Look at it " +
 	"with exec_status, end it with exec_stop.\n" +
 	"- To read, write and search files, use the tools for files."
@@ -57,6 +59,7 @@ func (s *Shell) exec(set Settings) tools.Tool {
 	t.Risky = e.isRisky
 	t.Grantable = func(c tools.Call) bool { return e.advise(c).prefix != "" }
 	t.Effect = e.effect
+	t.Consequence = e.consequence
 	t.Preview = func(say texts.Steps, partial map[string]any) string {
 		command, _ := partial["command"].(string)
 		return say.RunningCommand.With(chat.Clip(chat.OneLine(command), 60, "…"))
@@ -177,11 +180,45 @@ func (e executor) isRisky(c tools.Call) bool {
 // has the network reads there is untrusted, and the next one runs after it.
 func (e executor) effect(c tools.Call) string {
 	what := "run " + e.advise(c).prefix + " …"
-	if network, _ := c.Input["network"].(bool); network {
-		what += " with access to the internet and this machine's networks, also after untrusted content"
+	switch n := e.networkOf(context.Background(), c); {
+	case n.All:
+		what += " with access to the internet, this machine and its local networks, also after untrusted content"
+	case len(n.Hosts) > 0:
+		what += " with access to the public internet, also after untrusted content"
 	}
 	return what
 }
+
+// consequence tells what the network is that c asks for.
+func (e executor) consequence(say texts.Approval, c tools.Call) string {
+	switch n := e.networkOf(context.Background(), c); {
+	case n.All:
+		return say.WholeNetwork
+	case len(n.Hosts) > 0:
+		return say.PublicNetwork
+	}
+	return ""
+}
+
+// networkOf returns the network that c asks for; nothing if it asks for none.
+func (e executor) networkOf(ctx context.Context, c tools.Call) sandbox.Network {
+	if asks, _ := c.Input["network"].(bool); asks {
+		return e.asked(ctx)
+	}
+	return sandbox.Network{}
+}
+
+// asked returns what a command reaches that asks for the network: all public hosts. Where programs
+// cannot be confined to hosts, or if config says so, it is all that the machine reaches.
+func (e executor) asked(ctx context.Context) sandbox.Network {
+	if e.set.HostNetwork || !sandbox.ConfinesHosts(ctx, e.shell.cfg.Runner) {
+		return sandbox.Network{All: true}
+	}
+	return sandbox.Network{Hosts: append(slices.Clone(e.set.Network), "*"), Key: networkKey}
+}
+
+// networkKey is the config key of Settings.Network.
+const networkKey = "tools.exec.network"
 
 // run runs a command.
 func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Result, error) {
@@ -210,7 +247,7 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 			Dir:     p.dir,
 			Env:     env,
 			Folders: p.folders,
-			Network: e.network(in),
+			Network: e.network(ctx, in),
 			Limits:  sandbox.Limits{Wall: limit, Memory: e.set.Memory, Processes: e.set.Processes},
 		},
 		limit: limit,
@@ -250,11 +287,11 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 }
 
 // network returns what a command may reach.
-func (e executor) network(in execArgs) sandbox.Network {
+func (e executor) network(ctx context.Context, in execArgs) sandbox.Network {
 	if in.Network { // an owner has said yes
-		return sandbox.Network{All: true}
+		return e.asked(ctx)
 	}
-	return sandbox.Network{Hosts: e.set.Network}
+	return sandbox.Network{Hosts: e.set.Network, Key: networkKey}
 }
 
 // result tells the model how a command ended (D-076).
@@ -300,11 +337,10 @@ func explain(err error) error {
 func (e executor) notes(p *process) string {
 	var notes []string
 	if len(p.outcome.Refused) > 0 {
-		const text = "Not reached: %s. tools.exec.network in the config does not name these hosts%s. " +
-			"With network set to true, an owner is asked."
-		notes = append(notes, fmt.Sprintf(text, strings.Join(p.outcome.Refused, ", "), e.allowedHosts()))
+		const text = "Not reached: %s. %s"
+		notes = append(notes, fmt.Sprintf(text, sandbox.ShowHosts(p.outcome.Refused), e.hostRule(p.network)))
 	}
-	if p.withoutHosts {
+	if p.outcome.WithoutHosts {
 		notes = append(notes, "The sandbox of this machine cannot let it reach some hosts only, so it reached none.")
 	}
 	if p.outcome.End == sandbox.Exceeded {
@@ -316,11 +352,14 @@ func (e executor) notes(p *process) string {
 	return strings.Join(notes, "\n")
 }
 
-func (e executor) allowedHosts() string {
-	if len(e.set.Network) == 0 {
-		return ""
+// hostRule says which hosts a command with the network n may reach.
+func (e executor) hostRule(n sandbox.Network) string {
+	if slices.Contains(n.Hosts, "*") {
+		return "Commands with the network reach public hosts by their names, at the ports 80 and 443. Other ports " +
+			`are for hosts that ` + networkKey + ` in the config lists with their port, such as "example.com:8443".`
 	}
-	return " but " + strings.Join(e.set.Network, ", ")
+	return "Commands reach only the hosts that " + networkKey + " in the config lists, " + strings.Join(n.Hosts, ", ") +
+		". With network set to true, an owner is asked."
 }
 
 // report is what a command has written, and its exit code.

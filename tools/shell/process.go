@@ -18,26 +18,24 @@ type run struct {
 	ended func()       // is called at the end of one that goes on in the background
 }
 
-// mayReachOut reports whether what it writes may come from the network.
-func (r run) mayReachOut() bool { return r.spec.Network.All || len(r.spec.Network.Hosts) > 0 }
+// mayReachOut reports whether what a program with the network n writes may come from it.
+func mayReachOut(n sandbox.Network) bool { return n.All || len(n.Hosts) > 0 }
 
 // A process is a command at work, or how it ended.
 type process struct {
-	output      recorder
-	limit       time.Duration
-	work        context.Context // of the command
-	cancel      context.CancelCauseFunc
-	mayReachOut bool           // to the network
-	allNetwork  bool           // it may reach all of the network
-	named       tools.Result   // as in run
-	ended       func()         // as in run
-	session     chat.SessionID // for which it runs in the background; "" if it is waited for
-	done        chan struct{}  // closed when it has ended; then the rest is set
-	noted       chan struct{}  // closed when the end of one in the background was noted
+	output  recorder
+	limit   time.Duration
+	work    context.Context // of the command
+	cancel  context.CancelCauseFunc
+	network sandbox.Network
+	named   tools.Result   // as in run
+	ended   func()         // as in run
+	session chat.SessionID // for which it runs in the background; "" if it is waited for
+	done    chan struct{}  // closed when it has ended; then the rest is set
+	noted   chan struct{}  // closed when the end of one in the background was noted
 
-	outcome      sandbox.Outcome
-	err          error // why it did not run
-	withoutHosts bool  // it ran without its hosts, because the sandbox has no such thing
+	outcome sandbox.Outcome
+	err     error // why it did not run
 }
 
 // Why a process is ended.
@@ -50,32 +48,26 @@ var (
 func (s *Shell) start(ctx context.Context, r run) *process {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &process{
-		limit:       r.limit,
-		work:        work,
-		cancel:      cancel,
-		mayReachOut: r.mayReachOut(),
-		allNetwork:  r.spec.Network.All,
-		named:       r.named,
-		ended:       r.ended,
-		done:        make(chan struct{}),
-		noted:       make(chan struct{}),
+		limit:   r.limit,
+		work:    work,
+		cancel:  cancel,
+		network: r.spec.Network,
+		named:   r.named,
+		ended:   r.ended,
+		done:    make(chan struct{}),
+		noted:   make(chan struct{}),
 	}
 	r.spec.Stdout, r.spec.Stderr = p.output.streams()
 	go func() {
 		defer cancel(nil)
 		defer close(p.done)
 		p.outcome, p.err = s.cfg.Runner.Run(work, r.spec)
-		if errors.Is(p.err, sandbox.ErrHosts) && len(r.spec.Network.Hosts) > 0 {
-			p.withoutHosts = true
-			r.spec.Network = sandbox.Network{}
-			p.outcome, p.err = s.cfg.Runner.Run(work, r.spec)
-		}
 	}()
 	return p
 }
 
 // reachedOut reports whether what p, which has ended, has written may come from the network.
-func (p *process) reachedOut() bool { return p.allNetwork || len(p.outcome.Reached) > 0 }
+func (p *process) reachedOut() bool { return p.network.All || len(p.outcome.Reached) > 0 }
 
 // await waits for a command. It returns moved and what to tell the model if the command goes on in
 // the background, and an error if ctx ended.

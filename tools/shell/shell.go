@@ -29,10 +29,14 @@ type Config struct {
 // Settings are what commands may use. They may change while a Shell is in use.
 type Settings struct {
 	Timeout   time.Duration     // of a command that names none
-	Network   []string          // hosts that every command may reach
+	Network   []string          // hosts that every command may reach; "*" is all public ones
 	Env       map[string]string // variables that every command has
 	Memory    int64             // bytes
 	Processes int
+
+	// HostNetwork says that a command that asks for the network gets that of the machine, and not
+	// only the public internet.
+	HostNetwork bool
 
 	// OnlyOwners says that commands run without a sandbox, and so for owners only, whatever the
 	// rules of the config say.

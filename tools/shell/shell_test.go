@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/texts"
 	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/sandbox"
@@ -37,6 +39,8 @@ type bench struct {
 	calls    int
 	grants   []string
 	asked    []tools.Call // approvals that were asked for
+	prompt   string       // the last of these
+	onAsk    func()       // may be nil
 	approve  bool
 	specs    []sandbox.Spec
 	mu       sync.Mutex
@@ -68,8 +72,12 @@ func newBench(t *testing.T, runner sandbox.Runner, set Settings) *bench {
 func (b *bench) useTools(set Settings) {
 	b.t.Helper()
 	sources := b.rules.Permit(tools.Fixed(slices.Concat(files.New(files.Rules{}), b.shell.Tools(set))))
-	ask := func(_ context.Context, c tools.Call, _ string) (bool, string, error) {
+	ask := func(_ context.Context, c tools.Call, prompt string) (bool, string, error) {
 		b.asked = append(b.asked, c)
+		b.prompt = prompt
+		if b.onAsk != nil {
+			b.onAsk()
+		}
 		return b.approve, "42", nil
 	}
 	var err error
@@ -86,14 +94,23 @@ func (f runnerFunc) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, e
 	return f(ctx, s)
 }
 
+// A confiner is a Runner that confines programs to hosts.
+type confiner struct{ sandbox.Runner }
+
+func (confiner) ConfinesHosts(context.Context) bool { return true }
+
 // spy notes what is run.
 func (b *bench) spy(r sandbox.Runner) sandbox.Runner {
-	return runnerFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+	spied := runnerFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
 		b.mu.Lock()
 		b.specs = append(b.specs, s)
 		b.mu.Unlock()
 		return r.Run(ctx, s)
 	})
+	if sandbox.ConfinesHosts(b.t.Context(), r) {
+		return confiner{spied}
+	}
+	return spied
 }
 
 func (b *bench) lastSpec() sandbox.Spec {
@@ -291,13 +308,90 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// R-S16: what an owner approves is the public internet, or everything where the sandbox or the config
+// makes no difference; the question says which, and no command gets more than that.
+func TestNetworkOfApproval(t *testing.T) {
+	done := runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+		return sandbox.Outcome{End: sandbox.Exited}, nil
+	})
+	say := texts.English().Tools.Approval
+	const everything = "run pip install … with access to the internet, this machine and its local networks, also after untrusted content"
+	const public = "run pip install … with access to the public internet, also after untrusted content"
+	for _, c := range []struct {
+		name   string
+		runner sandbox.Runner
+		set    Settings
+		effect string
+		told   string
+		want   sandbox.Network
+	}{
+		{"bwrap", confiner{done}, Settings{}, public, say.PublicNetwork, sandbox.Network{Hosts: []string{"*"}, Key: "tools.exec.network"}},
+		{"bwrap with hosts", confiner{done}, Settings{Network: []string{"example.com:22"}}, public, say.PublicNetwork,
+			sandbox.Network{Hosts: []string{"example.com:22", "*"}, Key: "tools.exec.network"}},
+		{"bwrap, network of the machine", confiner{done}, Settings{HostNetwork: true}, everything, say.WholeNetwork, sandbox.Network{All: true}},
+		{"landlock", done, Settings{}, everything, say.WholeNetwork, sandbox.Network{All: true}},
+		{"landlock with hosts", done, Settings{Network: []string{"pypi.org"}}, everything, say.WholeNetwork, sandbox.Network{All: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, c.runner, c.set)
+			if r := b.call("exec", map[string]any{"command": "pip install x", "network": true}); r.Failed || len(b.asked) != 1 {
+				t.Fatalf("%+v, asked %d times", r, len(b.asked))
+			}
+			if asked := b.asked[0]; asked.Effect != c.effect || !strings.HasSuffix(b.prompt, "\n\n"+c.told+"\n\n"+say.Effect.With(c.effect)) {
+				t.Errorf("%q, asked %q", asked.Effect, b.prompt)
+			}
+			if got := b.lastSpec().Network; !reflect.DeepEqual(got, c.want) {
+				t.Errorf("the network is %+v, want %+v", got, c.want)
+			}
+			// Also of what cannot be approved for a while, the owner is told what it reaches.
+			b.call("exec", map[string]any{"command": "sh -c ls", "network": true})
+			if asked := b.asked[1]; asked.Effect != "" || !strings.HasSuffix(b.prompt, "\n\n"+c.told) {
+				t.Errorf("%q, asked %q", asked.Effect, b.prompt)
+			}
+			b.scope.Tainted = true
+			b.call("exec", map[string]any{"command": "pip install x"})
+			if len(b.asked) != 3 || strings.Contains(b.prompt, c.told) {
+				t.Errorf("without the network: %q", b.prompt)
+			}
+			if got := b.lastSpec().Network; got.All || !slices.Equal(got.Hosts, c.set.Network) {
+				t.Errorf("without asking for the network it is %+v", got)
+			}
+		})
+	}
+}
+
+// R-S16: if the sandbox in use changes while an owner is asked, a yes to the public internet opens no more.
+func TestSandboxChangesWhileAsked(t *testing.T) {
+	runner := &weakening{}
+	b := newBench(t, nil, Settings{})
+	b.shell.cfg.Runner = runner
+	b.onAsk = func() { runner.weak = true }
+	r := b.call("exec", map[string]any{"command": "curl https://example.com", "network": true})
+	if len(b.asked) != 1 || !r.Failed || !strings.Contains(r.Text, "has changed since its approval was asked for") || runner.runs > 0 {
+		t.Errorf("%+v, ran %d times", r, runner.runs)
+	}
+}
+
+// A weakening is a Runner that confines programs to hosts until it is weak.
+type weakening struct {
+	weak bool
+	runs int
+}
+
+func (w *weakening) ConfinesHosts(context.Context) bool { return !w.weak }
+
+func (w *weakening) Run(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+	w.runs++
+	return sandbox.Outcome{End: sandbox.Exited}, nil
+}
+
 // R-S12, R-S16: an owner is asked about dangerous commands, about the network, and after untrusted
 // content about every command; a yes can count for a prefix, and never for anything.
 func TestApproval(t *testing.T) {
-	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+	b := newBench(t, confiner{runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
 		return sandbox.Outcome{End: sandbox.Exited}, nil
-	}), Settings{})
-	const online = "run pip install … with access to the internet and this machine's networks, also after untrusted content"
+	})}, Settings{})
+	const online = "run pip install … with access to the public internet, also after untrusted content"
 	for _, c := range []struct {
 		command string
 		network bool
@@ -333,8 +427,8 @@ func TestApproval(t *testing.T) {
 		if c.asked && b.asked[0].Effect != c.effect {
 			t.Errorf("%+v: %q can be approved", c, b.asked[0].Effect)
 		}
-		if got := b.lastSpec().Network.All; got != c.network {
-			t.Errorf("%+v: the network is %v", c, got)
+		if got := b.lastSpec().Network; got.All || slices.Contains(got.Hosts, "*") != c.network {
+			t.Errorf("%+v: the network is %+v", c, got)
 		}
 	}
 	// Of somebody else's command nothing is approved in advance.
@@ -438,46 +532,59 @@ func TestUntrustedCopies(t *testing.T) {
 
 // What runs gets: no network but the hosts of the config, and the folders of the workspace.
 func TestSpec(t *testing.T) {
-	var hosts []string
-	refusing := runnerFunc(func(_ context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
-		hosts = append(hosts, strings.Join(s.Network.Hosts, " "))
-		if len(s.Network.Hosts) > 1 {
-			return sandbox.Outcome{}, sandbox.ErrHosts
-		}
-		return sandbox.Outcome{End: sandbox.Exited, Refused: []string{"example.com:443"}}, nil
-	})
-	b := newBench(t, refusing, Settings{Network: []string{"pypi.org"}, Memory: 1 << 20, Processes: 9, Timeout: 7 * time.Second})
-	r := b.run("curl https://example.com")
-	for _, want := range []string{"example.com:443", "tools.exec.network", "pypi.org", "network set to true"} {
-		if !strings.Contains(r.Text, want) {
-			t.Errorf("%q is not in %q", want, r.Text)
+	outcome := sandbox.Outcome{End: sandbox.Exited, Refused: []string{"example.com:443"}}
+	b := newBench(t, confiner{runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+		return outcome, nil
+	})}, Settings{Network: []string{"pypi.org"}, Memory: 1 << 20, Processes: 9, Timeout: 7 * time.Second})
+	tells := func(r tools.Result, words ...string) {
+		t.Helper()
+		for _, want := range words {
+			if !strings.Contains(r.Text, want) {
+				t.Errorf("%q is not in %q", want, r.Text)
+			}
 		}
 	}
+	tells(b.run("curl https://example.com"), "Not reached: example.com:443. ", "only the hosts that tools.exec.network in the config lists, pypi.org.",
+		"network set to true")
 	s := b.lastSpec()
 	if s.Limits.Wall != 7*time.Second || s.Limits.Memory != 1<<20 || s.Limits.Processes != 9 || s.Network.All || len(s.Folders) < 4 {
 		t.Errorf("%+v", s)
 	}
-	b.useTools(Settings{Network: []string{"pypi.org", "x.org"}})
-	if r := b.run("true"); r.Failed || !strings.Contains(r.Text, "it reached none") || hosts[len(hosts)-1] != "" {
-		t.Errorf("%q, %q", r.Text, hosts)
+	outcome.Refused = []string{"example.com:22"}
+	r := b.call("exec", map[string]any{"command": "ssh example.com", "network": true})
+	tells(r, "Not reached: example.com:22. ", "at the ports 80 and 443", `hosts that tools.exec.network in the config lists with their port`)
+	if strings.Contains(r.Text, "network set to true") {
+		t.Errorf("it was: %q", r.Text)
 	}
+	outcome = sandbox.Outcome{End: sandbox.Exited, WithoutHosts: true}
+	tells(b.run("true"), "it reached none")
 }
 
-// R-S12: what comes from the network is untrusted content; what could and does not is none.
+// R-S12: what comes from the network is untrusted content; what could and does not is none. Of a network
+// without a proxy nobody knows.
 func TestReachedHosts(t *testing.T) {
 	var reached []string
-	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+	runner := runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
 		return sandbox.Outcome{End: sandbox.Exited, Reached: reached}, nil
-	}), Settings{Network: []string{"pypi.org"}})
+	})
+	b := newBench(t, confiner{runner}, Settings{Network: []string{"pypi.org"}})
+	online := map[string]any{"command": "true", "network": true}
 	if r := b.run("true"); r.Failed || r.Tainted {
+		t.Errorf("%+v", r)
+	}
+	if r := b.call("exec", online); r.Failed || r.Tainted {
 		t.Errorf("%+v", r)
 	}
 	reached = []string{"pypi.org:443"}
 	if r := b.run("true"); r.Failed || !r.Tainted || len(r.Sources) != 1 {
 		t.Errorf("%+v", r)
 	}
+	if r := b.call("exec", online); r.Failed || !r.Tainted {
+		t.Errorf("%+v", r)
+	}
 	reached = nil
-	if r := b.call("exec", map[string]any{"command": "true", "network": true}); r.Failed || !r.Tainted {
+	b = newBench(t, runner, Settings{})
+	if r := b.call("exec", online); r.Failed || !r.Tainted {
 		t.Errorf("%+v", r)
 	}
 }

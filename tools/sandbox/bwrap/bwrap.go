@@ -41,6 +41,9 @@ type Runner struct {
 // New returns a Runner.
 func New(c Config) *Runner { return &Runner{config: c} }
 
+// ConfinesHosts implements [sandbox.HostConfiner].
+func (r *Runner) ConfinesHosts(context.Context) bool { return r.config.Relay != "" }
+
 const (
 	tmp   = "/tmp"        // the temporary folder of a program, which nobody else sees
 	relay = "/run/parley" // where the relay is in a sandbox
@@ -62,10 +65,10 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 	if s.Network.All || len(s.Network.Hosts) == 0 {
 		return r.run(ctx, s, program, nil)
 	}
-	if r.config.Relay == "" {
+	if !r.ConfinesHosts(ctx) {
 		return sandbox.Outcome{}, sandbox.ErrHosts
 	}
-	p, err := proxy.Start(s.Network.Hosts, r.config.Proxy)
+	p, err := proxy.Start(s.Network.Hosts, s.Network.Key, r.config.Proxy)
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}

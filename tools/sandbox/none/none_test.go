@@ -50,6 +50,17 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// Nothing confines a program to hosts, or to none: it runs, whatever it is to reach.
+func TestHosts(t *testing.T) {
+	spec := sandbox.Spec{Args: []string{"true"}, Network: sandbox.Network{Hosts: []string{"pypi.org"}}}
+	if o, err := (none.Runner{}).Run(t.Context(), spec); err != nil || o.Exit != 0 || o.WithoutHosts {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if sandbox.ConfinesHosts(t.Context(), none.Runner{}) {
+		t.Error("it says that it confines programs to hosts")
+	}
+}
+
 func TestNoProgram(t *testing.T) {
 	for _, args := range [][]string{nil, {"no-such-program"}} {
 		if _, err := (none.Runner{}).Run(t.Context(), sandbox.Spec{Args: args}); !errors.Is(err, sandbox.ErrNoProgram) {

@@ -22,7 +22,7 @@ var webPorts = []uint16{80, 443}
 // A rule is an entry of Network.Hosts.
 type rule struct {
 	text  string // as the owner wrote it
-	name  string // in ASCII and lower case; of a wildcard, what follows "*."
+	name  string // in ASCII and lower case; of a wildcard, what follows "*."; "" stands for every name
 	below bool   // it is a wildcard: names that end with name, but not name itself
 	port  uint16 // 0 stands for webPorts
 }
@@ -34,7 +34,8 @@ func Check(entry string) error {
 }
 
 var (
-	errEntry   = errors.New(`is no host; allowed: such as "pypi.org", "*.debian.org" or "example.com:8443"`)
+	errEntry = errors.New(`is no host; allowed: such as "pypi.org", "*.debian.org", "example.com:8443" or "*", ` +
+		"which is all public hosts")
 	errAddress = errors.New("is an address; allowed are names of hosts, whose addresses are looked up and judged")
 )
 
@@ -50,6 +51,9 @@ func parseRule(entry string) (rule, error) {
 			return r, errEntry
 		}
 		r.port = number
+	}
+	if name == "*" {
+		return r, nil
 	}
 	name, r.below = strings.CutPrefix(name, "*.")
 	canonical, err := canonicalName(toASCII(strings.ToLower(name)))
@@ -115,7 +119,10 @@ func canonicalName(name string) (string, error) {
 
 // matches reports whether r allows the host name at any port.
 func (r rule) matches(name string) bool {
-	if r.below {
+	switch {
+	case r.name == "":
+		return true
+	case r.below:
 		return strings.HasSuffix(name, "."+r.name)
 	}
 	return name == r.name
@@ -158,14 +165,31 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// checkRules returns a refusal if no rule allows t.
-func checkRules(rules []rule, t target) error {
+// A policy says which hosts a program may reach.
+type policy struct {
+	rules []rule
+	key   string // of the config, which lists them
+}
+
+func newPolicy(hosts []string, key string) (policy, error) {
+	p := policy{key: key}
+	for _, host := range hosts {
+		r, err := parseRule(host)
+		if err != nil {
+			return p, fmt.Errorf("allow a program the host %q: %w", host, err)
+		}
+		p.rules = append(p.rules, r)
+	}
+	return p, nil
+}
+
+// check returns a refusal if no rule allows t. It says what would.
+func (p policy) check(t target) error {
 	if isAddress(t.name) {
-		return refusal(t.String() + " is an IP address: only names of hosts that the config key " + key +
-			" lists may be reached")
+		return refusal(t.String() + " is an IP address: programs reach hosts by their names only")
 	}
 	named := false
-	for _, r := range rules {
+	for _, r := range p.rules {
 		if !r.matches(t.name) {
 			continue
 		}
@@ -174,23 +198,27 @@ func checkRules(rules []rule, t target) error {
 			return nil
 		}
 	}
-	if named {
-		return refusal(fmt.Sprintf("port %d of %s is not allowed: the config key %s lists this host for other ports",
-			t.port, t.name, key))
+	wanted := t.name
+	if !slices.Contains(webPorts, t.port) {
+		wanted = t.String()
 	}
-	return refusal(fmt.Sprintf("%s is not among the hosts that programs may reach; the config key %s lists %s",
-		t.name, key, list(rules)))
+	remedy := fmt.Sprintf("the config key %s would have to list %q", p.key, wanted)
+	if named {
+		return refusal(fmt.Sprintf("port %d of %s is not allowed: %s", t.port, t.name, remedy))
+	}
+	return refusal(fmt.Sprintf("%s is not among the hosts that programs may reach: %s; it lists %s",
+		t.name, remedy, p.list()))
 }
 
 // maxListed is how many hosts a refusal lists.
 const maxListed = 20
 
-func list(rules []rule) string {
+func (p policy) list() string {
 	var texts []string
-	for _, r := range rules[:min(len(rules), maxListed)] {
+	for _, r := range p.rules[:min(len(p.rules), maxListed)] {
 		texts = append(texts, r.text)
 	}
-	if more := len(rules) - len(texts); more > 0 {
+	if more := len(p.rules) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, ", ")

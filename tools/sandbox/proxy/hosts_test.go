@@ -7,7 +7,7 @@ import (
 
 // What an owner may write in tools.exec.network, and what is said of the rest.
 func TestCheck(t *testing.T) {
-	for _, entry := range strings.Fields("pypi.org *.debian.org PyPI.org pypi.org. example.com:8443 *.example.com:8080 " +
+	for _, entry := range strings.Fields("* *:22 pypi.org *.debian.org PyPI.org pypi.org. example.com:8443 *.example.com:8080 " +
 		"xn--bcher-kva.de bücher.de *.bücher.de registry under_score.example a.b.c.d.example 1.example 3com.com") {
 		if err := Check(entry); err != nil {
 			t.Errorf("%q: %v", entry, err)
@@ -17,7 +17,9 @@ func TestCheck(t *testing.T) {
 	const address = "is an address"
 	for entry, want := range map[string]string{
 		"":                          noHost,
-		"*":                         noHost,
+		"*:":                        noHost,
+		"*:https":                   noHost,
+		"**":                        noHost,
 		"*.":                        noHost,
 		"*.*.org":                   noHost,
 		"a.*.org":                   noHost,
@@ -85,24 +87,26 @@ func TestRules(t *testing.T) {
 		{"BÜCHER.de", "xn--bcher-kva.de:443 XN--BCHER-KVA.de:443", "bucher.de:443"},
 		{"", "", "pypi.org:443 a:80"},
 		{
+			"*", "pypi.org:443 a.b.c:80 localhost:80",
+			"pypi.org:22 pypi.org:25 127.0.0.1:80 93.184.216.34:443 [::1]:443 169.254.169.254:80 0x7f.1:80 2130706433:80",
+		},
+		{"* example.com:22", "pypi.org:443 example.com:22", "pypi.org:22 example.com:25"},
+		{"*:22", "pypi.org:22", "pypi.org:443 127.0.0.1:22"},
+		{
 			"*.example.com", "x.example.com:80",
 			"127.0.0.1:80 [::1]:443 [::ffff:93.184.216.34]:443 93.184.216.34:443 2130706433:80 0x7f000001:80 0177.0.0.1:80 127.1:80 10.0.0.1.:80",
 		},
 	} {
-		var rules []rule
-		for host := range strings.FieldsSeq(c.hosts) {
-			r, err := parseRule(host)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rules = append(rules, r)
+		rules, err := newPolicy(strings.Fields(c.hosts), "a.key")
+		if err != nil {
+			t.Fatal(err)
 		}
 		check := func(hostport string) error {
 			target, err := parseTarget(hostport)
 			if err != nil {
 				return err
 			}
-			return checkRules(rules, target)
+			return rules.check(target)
 		}
 		for hostport := range strings.FieldsSeq(c.allowed) {
 			if err := check(hostport); err != nil {

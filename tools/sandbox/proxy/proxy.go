@@ -29,9 +29,6 @@ import (
 	"parley/tools/network"
 )
 
-// key is the config key that has the hosts.
-const key = "tools.exec.network"
-
 const (
 	maxConnections = 64       // of one program, at once
 	maxHeader      = 32 << 10 // bytes of a request's or a response's header
@@ -49,13 +46,17 @@ type Config struct {
 	Guard    *network.Guard // which addresses may be connected to; nil allows the public web
 	Resolver *net.Resolver  // may be nil
 	Log      *slog.Logger   // may be nil
+
+	// Dial connects to an address that was judged; nil is a [net.Dialer]. Tests have it lead to servers of their own.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // A Proxy serves one program. It must be closed. It is safe for concurrent use.
 type Proxy struct {
-	rules    []rule
+	policy   policy
 	guard    *network.Guard
 	resolver *net.Resolver
+	dialer   func(ctx context.Context, network, address string) (net.Conn, error)
 	log      *slog.Logger
 
 	child    *os.File      // until Started: the end of the pair of sockets that the program inherits
@@ -74,11 +75,18 @@ type Proxy struct {
 	reached []string
 }
 
-// Start returns a Proxy that lets a program reach hosts, which are as in sandbox.Network.
-func Start(hosts []string, c Config) (*Proxy, error) {
+// Start returns a Proxy that lets a program reach hosts, which are as in sandbox.Network. What it refuses, it
+// refuses in the name of key, the config key that lists them.
+func Start(hosts []string, key string, c Config) (*Proxy, error) {
+	rules, err := newPolicy(hosts, key)
+	if err != nil {
+		return nil, err
+	}
 	p := &Proxy{
+		policy:   rules,
 		guard:    c.Guard,
 		resolver: cmp.Or(c.Resolver, net.DefaultResolver),
+		dialer:   c.Dial,
 		log:      cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 		slots:    make(chan struct{}, maxConnections),
 		done:     make(chan struct{}),
@@ -86,12 +94,8 @@ func Start(hosts []string, c Config) (*Proxy, error) {
 	if p.guard == nil {
 		p.guard = network.NewGuard(nil, c.Resolver)
 	}
-	for _, host := range hosts {
-		r, err := parseRule(host)
-		if err != nil {
-			return nil, fmt.Errorf("allow a program the host %q: %w", host, err)
-		}
-		p.rules = append(p.rules, r)
+	if p.dialer == nil {
+		p.dialer = (&net.Dialer{}).DialContext
 	}
 	if err := p.openHandover(); err != nil {
 		return nil, fmt.Errorf("open the way to a program's proxy: %w", err)
@@ -269,7 +273,7 @@ var errTarget = errors.New("what the program wants to reach is no host with a po
 
 // connect returns a connection to t. An error may be a refusal.
 func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, error) {
-	if err := checkRules(p.rules, t); err != nil {
+	if err := p.policy.check(t); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -292,16 +296,22 @@ func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, error) {
 		return nil, refusal(fmt.Sprintf("%s has the private or internal address %s, which programs may not reach",
 			t.name, found[0].Unmap()))
 	}
-	d := net.Dialer{Timeout: max(dialTimeout/time.Duration(len(allowed)), minDialTimeout)}
+	patience := max(dialTimeout/time.Duration(len(allowed)), minDialTimeout)
 	var failed error
 	for _, address := range allowed {
-		conn, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(address, t.port).String())
-		if conn != nil {
+		conn, err := p.dialAddress(ctx, netip.AddrPortFrom(address, t.port), patience)
+		if err == nil {
 			return conn, nil
 		}
 		failed = err
 	}
 	return nil, fmt.Errorf("reach %s: %w", t.name, failed)
+}
+
+func (p *Proxy) dialAddress(ctx context.Context, address netip.AddrPort, patience time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return p.dialer(ctx, "tcp", address.String())
 }
 
 // explain returns how a request that failed is answered.

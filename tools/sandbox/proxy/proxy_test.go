@@ -70,7 +70,7 @@ type bench struct {
 // open starts a proxy for hosts.
 func open(t testing.TB, c Config, hosts ...string) bench {
 	t.Helper()
-	p, err := Start(hosts, c)
+	p, err := Start(hosts, "tools.exec.network", c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,13 +218,13 @@ func TestRefused(t *testing.T) {
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	p := open(t, config, "site.test", "site.test:"+port, "inner.test", "meta.test", "second.test")
-	const unlisted = " is not among the hosts that programs may reach; the config key tools.exec.network lists site.test, site.test:"
-	const literal = " is an IP address: only names of hosts that the config key tools.exec.network lists may be reached"
+	const unlisted = " is not among the hosts that programs may reach: the config key tools.exec.network would have to list "
+	const literal = " is an IP address: programs reach hosts by their names only"
 	const private = ", which programs may not reach"
 	for _, c := range []struct{ target, want string }{
-		{"other.test:443", "other.test" + unlisted},
-		{"other.test:" + port, "other.test" + unlisted},
-		{"site.test:22", "port 22 of site.test is not allowed: the config key tools.exec.network lists this host for other ports"},
+		{"other.test:443", "other.test" + unlisted + `"other.test"; it lists site.test, site.test:` + port + ", inner.test"},
+		{"other.test:" + port, "other.test" + unlisted + `"other.test:` + port + `"; it lists site.test`},
+		{"site.test:22", `port 22 of site.test is not allowed: the config key tools.exec.network would have to list "site.test:22"`},
 		{"127.0.0.1:" + port, "127.0.0.1:" + port + literal},
 		{"[::1]:443", "[::1]:443" + literal},
 		{"[::ffff:127.0.0.1]:443", "[::ffff:127.0.0.1]:443" + literal},
@@ -418,7 +418,7 @@ func (p pipes) Accept() (net.Conn, error) {
 // A program that sends its request byte by byte does not hold a connection for ever.
 func TestSlowRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, err := Start([]string{"site.test"}, Config{})
+		p, err := Start([]string{"site.test"}, "", Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -588,19 +588,19 @@ func hostsFile() *net.Resolver {
 
 // A program that ends without having opened its port, or that was not started, holds nothing up.
 func TestNeverStarted(t *testing.T) {
-	p, err := Start([]string{"pypi.org"}, Config{})
+	p, err := Start([]string{"pypi.org"}, "", Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Started()
 	<-p.done
 	p.Close()
-	p, err = Start([]string{"pypi.org"}, Config{})
+	p, err = Start([]string{"pypi.org"}, "", Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Close()
-	if _, err := Start([]string{"pypi.org", "10.0.0.1"}, Config{}); err == nil {
+	if _, err := Start([]string{"pypi.org", "10.0.0.1"}, "", Config{}); err == nil {
 		t.Error("an address is taken for a host")
 	}
 }

@@ -32,7 +32,7 @@ func (p *program) run(script string) (output string, code int) {
 
 func (p *program) exec(args ...string) (output string, code int) {
 	p.t.Helper()
-	proxy, err := Start(p.hosts, p.config)
+	proxy, err := Start(p.hosts, "tools.exec.network", p.config)
 	if err != nil {
 		p.t.Fatal(err)
 	}
