@@ -119,6 +119,7 @@ func TestBrowser(t *testing.T) {
 		if section := js(`[...document.querySelectorAll("nav [aria-current]")].map(e => e.pathname).join()`); !strings.HasPrefix(page, section) || section == "" || section == "/owner" && page != section {
 			t.Errorf("%s is marked as of %q", page, section)
 		}
+		fitsPhone(t, ctx, page)
 		shoot(t, ctx, page)
 	}
 	js(`document.getElementById("name").value = "anna"; document.querySelector("form[data-post='/api/people'] button").click(); ""`)
@@ -155,6 +156,28 @@ func TestBrowser(t *testing.T) {
 	defer f.mu.Unlock()
 	if strings.Join(f.did, ",") != "resend telegram//42/7,edit mallory,add Make tea" {
 		t.Errorf("did %q", f.did)
+	}
+}
+
+// fitsPhone fails t if on a phone something of the page is cut off: no table and no list has to be moved
+// sideways to be read.
+func fitsPhone(t *testing.T, ctx context.Context, page string) {
+	t.Helper()
+	if _, err := chromedp.Run(ctx, chromedp.EmulateViewport(390, 800)); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := chromedp.Run(ctx, chromedp.Evaluate[string](`[
+		...[...document.querySelectorAll("main .wide")].filter(e => e.scrollWidth > e.clientWidth),
+		...[...document.querySelectorAll("a,button,input:not([type=hidden]),select,textarea,th,td")].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth),
+	].map(e => e.outerHTML.slice(0, 300)).join("\n")`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cut != "" {
+		t.Errorf("%s: on a phone these are cut off:\n%s", page, cut)
+	}
+	if _, err := chromedp.Run(ctx, chromedp.EmulateViewport(1100, 800)); err != nil {
+		t.Fatal(err)
 	}
 }
 

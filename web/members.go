@@ -74,7 +74,7 @@ func nameInput(id string, attributes ...g.Node) g.Node {
 }
 
 func (p pages) personRows(all []invited) g.Group {
-	rows := g.Group{h.Tr(layout.RowHead(g.Text(ownerName)), layout.Cell("you"), h.Td(linkButton(ownerName)))}
+	rows := g.Group{h.Tr(layout.RowHead(g.Text(ownerName+" (you)")), layout.Cell(""), h.Td(linkButton(ownerName)))}
 	for _, who := range all {
 		remove := layout.Path("api", "people", who.Name)
 		rows = append(rows, h.Tr(

@@ -65,3 +65,19 @@ document.addEventListener("submit", (event) => {
   if (other) Object.assign(fields, Object.fromEntries(new FormData(other)));
   go(form, "POST", form.dataset.post, JSON.stringify(fields));
 });
+
+// On a narrow window the rows of a table of more than two columns become blocks, in which each cell is named by
+// its column. What that does to the style must not take away what screen readers know of the table.
+for (const table of document.querySelectorAll(".wide > table")) {
+  const columns = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  if (columns.length <= 2) continue;
+  table.classList.add("stacks");
+  table.setAttribute("role", "table");
+  for (const row of table.rows) {
+    row.setAttribute("role", "row");
+    for (const cell of row.cells) {
+      cell.setAttribute("role", { col: "columnheader", row: "rowheader" }[cell.scope] ?? "cell");
+      if (row.parentElement !== table.tHead && cell.cellIndex > 0) cell.dataset.column = columns[cell.cellIndex];
+    }
+  }
+}
