@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -175,7 +176,9 @@ func TestBadFiles(t *testing.T) {
 		{"timeout is a text", def(`{"id":"x","timeout":"soon"}`), "", "the timeout must be a number of seconds: it is 30s"},
 		{"timeout is negative", def(`{"id":"x","timeout":-1}`), "", "the timeout must be a number of seconds: it is 30s"},
 		{"timeout is an hour", def(`{"id":"x","timeout":3600}`), "", "the timeout can be at most 10m0s"},
-		{"icon leads out", def(`{"id":"x","icon":"../../secret.svg"}`), "", "an icon is the name of an SVG file"},
+		{"timeout of the execution", def(`{"id":"x","execution":{"timeout":7},"timeout":9}`), "", ""},
+		{"icon leads out", def(`{"id":"x","icon":".."}`), "", "an icon is the name of an SVG file"},
+		{"icon in a folder", def(`{"id":"x","icon":"a/b.svg"}`), "", "an icon is the name of an SVG file"},
 		{"a typing error", def(`{"id":"x","kategory":{}}`), "", `definition.json has an unknown key: "kategory"`},
 		{"required is unknown", def(`{"id":"x","parameters":{"type":"object","required":["a"]}}`), "", `"a" is required, but not described`},
 		{"deep", def(strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000)), "", "unknown key"},
@@ -201,7 +204,27 @@ func TestBadFiles(t *testing.T) {
 			if got := strings.Join(d.Warnings, "\n"); !strings.Contains(got, c.warned) || c.warned == "" && got != "" {
 				t.Errorf("warnings: %s", got)
 			}
+			timeout := map[string]float64{"timeout is an hour": 600, "timeout of the execution": 7}[c.name]
+			if d.Timeout != cmp.Or(timeout, 30) { // B-025
+				t.Errorf("timeout %v", d.Timeout)
+			}
+			if strings.HasPrefix(c.name, "parameters are") && string(d.Parameters) != `{"type":"object","properties":{}}` { // B-022
+				t.Errorf("parameters %s", d.Parameters)
+			}
+			if strings.Contains(c.warned, "icon") && d.Icon != "" {
+				t.Errorf("icon %q", d.Icon)
+			}
 		})
+	}
+}
+
+// TestFolderOfAnotherName: the id counts, and the author is told (B-009).
+func TestFolderOfAnotherName(t *testing.T) {
+	l, dir := library(t)
+	put(t, dir, "folder", small("tool"))
+	d, err := l.Get("tool")
+	if want := []string{`the folder is called "folder", not like the tool`}; err != nil || !slices.Equal(d.Warnings, want) {
+		t.Errorf("%v: warnings %q", err, d.Warnings)
 	}
 }
 
@@ -222,6 +245,10 @@ func TestOptionalFiles(t *testing.T) {
 	put(t, dir, "x", map[string]string{fileReturn: `{"truncate":200}`, fileMeta: `{"icon":"brain.svg","notes":"n"}`})
 	if d, _ := l.Get("x"); string(d.Return) != `{"truncate":200}` || d.Icon != "brain.svg" {
 		t.Errorf("return %s, icon %q", d.Return, d.Icon)
+	}
+	put(t, dir, "x", map[string]string{fileDefinition: `{"icon":"bot.svg"}`})
+	if d, _ := l.Get("x"); d.Icon != "bot.svg" { // B-024
+		t.Errorf("the icon of meta.json goes before that of definition.json: %q", d.Icon)
 	}
 }
 
@@ -355,7 +382,7 @@ func TestSave(t *testing.T) {
 	if text, _ := os.ReadFile(filepath.Join(dir, "calc", fileDefinition)); !strings.Contains(string(text), "x-mine") {
 		t.Errorf("a key of the author is lost:\n%s", text)
 	}
-	if d, err = l.Save(draft(t, `{"id":"empty"}`), ""); err != nil || d.Code != emptyCode {
+	if d, err = l.Save(draft(t, `{"id":"empty"}`), ""); err != nil || d.Code != "# add python code here\n" {
 		t.Errorf("%v: code of a tool without code %q", err, d.Code)
 	}
 	for body, want := range map[string]string{

@@ -250,10 +250,38 @@ func TestTemplateFaults(t *testing.T) {
 	if o.Message != "missing required argument: 'name'" || o.Missing != "name" {
 		t.Errorf("%+v", o)
 	}
-	put(t, dir, "wrong", map[string]string{fileDefinition: "{}", fileCode: "d = {'k': 1}\neval('1')"})
-	if d := must(s.Library.Get("wrong")); len(d.Warnings) != 2 ||
-		!strings.Contains(d.Warnings[0], "must be doubled") || !strings.Contains(d.Warnings[1], "eval or exec") { // B-040
-		t.Errorf("warnings: %q", d.Warnings)
+	for _, function := range []string{"eval", "exec"} {
+		put(t, dir, "wrong", map[string]string{fileDefinition: "{}", fileCode: "d = {'k': 1}\n" + function + "('1')"})
+		if d := must(s.Library.Get("wrong")); len(d.Warnings) != 2 ||
+			!strings.Contains(d.Warnings[0], "must be doubled") || !strings.Contains(d.Warnings[1], "eval or exec") { // B-040
+			t.Errorf("warnings: %q", d.Warnings)
+		}
+	}
+}
+
+// TestReportJSON: the fields of a result, by the names that other programs know (B-050).
+func TestReportJSON(t *testing.T) {
+	s, dir := examples(t)
+	put(t, dir, "both", map[string]string{
+		fileDefinition: `{"timeout":5}`, fileCode: "import sys\nprint('out')\nprint('err', file=sys.stderr)",
+	})
+	r := s.try(t, "both", args{})
+	r.ElapsedMS = 12
+	got, err := json.Marshal(r)
+	const want = `{"success":true,"status":"completed","output":"out\nerr","stderr":"err\n","return_code":0,"truncated":false,` +
+		`"timeout":5,"elapsed_ms":12,"custom_tool":true,"tool_id":"both","message":"out\nerr",` +
+		`"code_rendered":"import sys\nprint('out')\nprint('err', file=sys.stderr)","arguments":{},` +
+		`"text":"{\"success\":true,\"data\":{\"message\":\"out\\nerr\",\"return_code\":0},\"error\":null}"}`
+	if err != nil || string(got) != want {
+		t.Errorf("%v: %s\nwant %s", err, got, want)
+	}
+	put(t, dir, "both", map[string]string{fileCode: "x = {'k': 1}"})
+	r = s.try(t, "both", args{})
+	got, err = json.Marshal(r.Outcome)
+	const failed = `{"success":false,"status":"error","output":"","return_code":-1,"truncated":false,"timeout":5,"elapsed_ms":0,` +
+		`"custom_tool":true,"tool_id":"both","message":`
+	if err != nil || !strings.HasPrefix(string(got), failed) || !strings.HasSuffix(string(got), `,"missing":"'k'"}`) { // B-030
+		t.Errorf("%v: %s", err, got)
 	}
 }
 
