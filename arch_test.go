@@ -20,6 +20,7 @@ var floors = map[string]string{
 	"llm":       "",
 	"store":     "",
 	"workspace": "",
+	"timetest":  "",
 	"channels":  "chat panics store texts workspace",
 	"tools":     "chat llm panics store texts tools/untrusted workspace",
 	"memory":    "chat llm store texts workspace",
@@ -221,7 +222,7 @@ func TestForms(t *testing.T) {
 }
 
 // isCallOf reports whether n is a call of that function of the package imported as pkg.
-func isCallOf(n ast.Node, pkg, function string) bool {
+func isCallOf(n ast.Expr, pkg, function string) bool {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
 		return false

@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -220,7 +221,7 @@ func TestPrefixStays(t *testing.T) {
 		for _, id := range []string{"1", "2", "3"} {
 			h.say(id, "hi")
 			synctest.Wait()
-			time.Sleep(time.Hour)
+			timetest.Sleep(time.Hour)
 		}
 		for i := range h.asks[1:] {
 			a, b := h.asks[i], h.asks[i+1]
@@ -279,7 +280,7 @@ func TestDeliveredTwice(t *testing.T) {
 		h.say("1", "hi")
 		h.say("1", "hi")
 		h.want("a")
-		time.Sleep(47 * time.Hour)
+		timetest.Sleep(47 * time.Hour)
 		h.say("1", "hi")
 		h.want()
 	})
@@ -312,7 +313,7 @@ func TestSessionsDoNotWait(t *testing.T) {
 			h.deliver(m)
 			synctest.Wait()
 		}
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		synctest.Wait()
 		if len(h.sent) < 1000 {
 			t.Errorf("%d answers", len(h.sent))
@@ -330,9 +331,9 @@ func TestJoin(t *testing.T) {
 		model: script(calls(call("1", "slow")), words("both")),
 	}, func(h *house) {
 		h.say("1", "do it")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "and hurry")
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		h.want("both")
 		if got, want := spoken(h.asks[1], 9), "user do it | assistant  | tool done | user and hurry"; got != want {
 			t.Errorf("asked %s\nwant  %s", got, want)
@@ -350,9 +351,9 @@ func TestBacklog(t *testing.T) {
 			m := message(fmt.Sprint(i), fmt.Sprint("message ", i))
 			m.Time = m.Time.Add(-time.Hour)
 			h.deliver(m)
-			time.Sleep(10 * time.Millisecond)
+			timetest.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("one answer")
 		if len(h.asks[0].Messages) != 20 {
 			t.Errorf("%d of 20 messages were heard", len(h.asks[0].Messages))
@@ -367,7 +368,7 @@ func TestTooOld(t *testing.T) {
 			m.Time = m.Time.Add(-25 * time.Hour)
 			h.deliver(m)
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("I was away, and your 2 messages are more than a day old. I have read them; say so if you still want an answer.")
 		h.say("3", "yes")
 		h.want("I know")
@@ -473,16 +474,16 @@ func TestStop(t *testing.T) {
 	h.model = script(llm.Message{Text: "I begin.", Calls: []llm.ToolCall{call("1", "slow"), call("2", "slow")}}, words("fine"))
 	play(t, h, func(h *house) {
 		h.say("1", "do it")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "and this")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		began := time.Now()
 		h.say("3", "/stop")
 		h.want("I begin.\n\n(Stopped.)")
 		if time.Since(began) > 0 {
 			t.Error("stopping took a while")
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("4", "what now?")
 		h.want("fine")
 		got := spoken(h.asks[1], 9)
@@ -503,7 +504,7 @@ func TestStopWhileStreaming(t *testing.T) {
 	}}
 	play(t, h, func(h *house) {
 		h.say("1", "tell me a story")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "/stop")
 		h.want("Once upon a time\n\n(Stopped.)")
 		h.say("3", "/stop")
@@ -537,7 +538,7 @@ func TestNewKeepsOrder(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "long")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "/new")
 		h.say("3", "short")
 		h.want("(Stopped.)", "A new conversation. What is on your mind?", "user short")
@@ -608,7 +609,7 @@ func TestStatus(t *testing.T) {
 		h.say("1", "/status")
 		h.want("I am idle.\nModel: main\nUp for a moment. Answers under way, in all conversations: 0; messages not answered yet: 0.")
 		h.say("2", "hi")
-		time.Sleep(3 * time.Second)
+		timetest.Sleep(3 * time.Second)
 		h.say("3", "/status")
 		h.want("I am thinking, for 3 seconds now.\nModel: main\nUp for 3 seconds. Answers under way, in all conversations: 1; messages not answered yet: 1.")
 		h.say("4", "/stop")
@@ -748,13 +749,13 @@ func TestOldStop(t *testing.T) {
 	play(t, h, func(h *house) {
 		stop, renew := message("1", "/stop"), message("2", "/new")
 		h.deliver(renew)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("A new conversation. What is on your mind?")
 		h.say("3", "work")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.deliver(stop)
 		h.deliver(renew)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("There is nothing to stop.", "done")
 	})
 }
@@ -770,11 +771,11 @@ func TestLeastRights(t *testing.T) {
 	}
 	play(t, &house{tools: []tools.Tool{who}, model: script(calls(call("1", "who")), calls(call("2", "who")), words("done"))}, func(h *house) {
 		h.say("1", "do it")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		m := message("2", "and this")
 		m.From = chat.Sender{ID: "8", Role: chat.User}
 		h.deliver(m)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("done")
 		if fmt.Sprint(roles) != "[owner user]" {
 			t.Errorf("roles %v", roles)

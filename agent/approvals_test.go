@@ -9,6 +9,7 @@ import (
 
 	"parley/agent"
 	"parley/chat"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -74,7 +75,7 @@ func TestGrants(t *testing.T) {
 		wants("after /new", "post to a")
 		do("b", "no")
 		wants("within the hour")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		do("b", "hour")
 		wants("after the hour", "post to b")
 		h.sent = nil

@@ -14,6 +14,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -102,7 +103,7 @@ func TestApproval(t *testing.T) {
 	rec := watched(h)
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if n := started(h); n != 0 || ran != 0 {
 			t.Errorf("%d calls are started, %d ran", n, ran)
 		}
@@ -110,11 +111,11 @@ func TestApproval(t *testing.T) {
 		m.At.Chat = "2"
 		h.deliver(m)
 		h.want("user hi") // the one place is free
-		time.Sleep(2*time.Hour + time.Second)
+		timetest.Sleep(2*time.Hour + time.Second)
 		m.ID = "2"
 		h.deliver(m)
 		h.want() // and taken while the call runs
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		synctest.Wait()
 		if got := fmt.Sprintf("%q", h.sent); got != `["tool done" "user hi"]` && got != `["user hi" "tool done"]` || ran != 1 {
 			t.Errorf("ran %d times, sent %s", ran, got)
@@ -124,7 +125,7 @@ func TestApproval(t *testing.T) {
 			t.Errorf("steps %s", got)
 		}
 		h.say("3", "again")
-		time.Sleep(4 * time.Hour)
+		timetest.Sleep(4 * time.Hour)
 		synctest.Wait()
 		if n := started(h); n != 1 || ran != 1 || !strings.Contains(h.sent[0], "refused this call") {
 			t.Errorf("%d calls are started, %d ran, sent %q", n, ran, h.sent)
@@ -173,7 +174,7 @@ func TestShutdownApproval(t *testing.T) {
 					if run == 0 {
 						h.say("1", "go")
 					}
-					time.Sleep(2 * time.Hour)
+					timetest.Sleep(2 * time.Hour)
 					synctest.Wait()
 					if kill {
 						m.left.Store(0)
@@ -206,11 +207,11 @@ func TestStopApproval(t *testing.T) {
 	w.guards(h)
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.say("2", "/stop")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("(Stopped.)")
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.say("3", "hi")
 		h.want("fine")
 		if got := spoken(h.asks[1], 3); !strings.HasPrefix(got, "tool Error: cancelled") || started(h) != 0 {
@@ -249,10 +250,10 @@ func (v *venture) run(n int) string {
 	h.start()
 	for _, msg := range []chat.Message{message("1", "work"), message("2", "bye")} {
 		v.say(h, msg)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		synctest.Wait()
 	}
-	time.Sleep(2 * time.Minute)
+	timetest.Sleep(2 * time.Minute)
 	synctest.Wait()
 	h.stop()
 	if err := m.Close(); err != nil {
@@ -369,7 +370,7 @@ func TestRequestsCanBeMadeAgain(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i := range 60 {
 			h.say(fmt.Sprint(i), strings.Repeat("say ", 100+i*10))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			if i%7 == 6 {
 				h.stop()
 				h.start()

@@ -11,6 +11,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -107,7 +108,7 @@ func TestAttachmentsSurviveARestart(t *testing.T) {
 		h.stop()
 		restarted = true
 		h.start()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("here")
 	})
 	if len(answers) != 1 || !slices.Equal(pathsOf(answers[0].Files), []string{"work/1/a.png"}) ||

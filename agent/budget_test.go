@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // spentOf returns what the budget tells of usage, as JSON.
@@ -36,11 +37,11 @@ func TestUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h.t = t
 		h.start()
-		time.Sleep(23*time.Hour + 30*time.Minute)
+		timetest.Sleep(23*time.Hour + 30*time.Minute)
 		for i := range 6 {
 			h.deliver(at(fmt.Sprint(i%2), fmt.Sprint(i), "hi"))
 			synctest.Wait()
-			time.Sleep(10 * time.Minute)
+			timetest.Sleep(10 * time.Minute)
 		}
 		one := `{"day":"2000-01-02","who":"owner","model":"main","turns":3,"usage":{"in":30,"out":3},"unpriced":33}`
 		want := "[" + one + "," + strings.Replace(one, "02", "01", 1) + "]"
@@ -133,7 +134,7 @@ func TestUsageFromLogs(t *testing.T) {
 		h.deliver(at("1", "2", "hi"))
 		synctest.Wait()
 		h.deliver(at("1", "3", "/new"))
-		time.Sleep(24 * time.Hour)
+		timetest.Sleep(24 * time.Hour)
 		h.deliver(at("1", "4", "hi"))
 		h.want("You said hi", "You said hi", "A new conversation. What is on your mind?", "You said hi")
 		want := h.spentOf(t)
@@ -256,17 +257,17 @@ func TestOneBook(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i := range 24 {
 			h.say(fmt.Sprint("m", i), long(i))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		if len(archive.asked) == 0 {
 			t.Error("nothing was summed up")
 		}
 		h.say("s", "look around")
-		time.Sleep(10 * time.Minute)
+		timetest.Sleep(10 * time.Minute)
 		run := errand("j/1", "look around", chat.RunOptions{Fresh: true, Model: "other"})
 		run.In = "cron:j"
 		h.deliver(run)
-		time.Sleep(10 * time.Minute)
+		timetest.Sleep(10 * time.Minute)
 		if _, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Minute); err != nil {
 			h.t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/storetest"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -89,7 +90,7 @@ func (l *life) run(life int) string {
 		l.say(h, m)
 		synctest.Wait()
 	}
-	time.Sleep(time.Minute)
+	timetest.Sleep(time.Minute)
 	synctest.Wait()
 	h.stop()
 	if err := m.Close(); err != nil {
@@ -242,7 +243,7 @@ func TestParked(t *testing.T) {
 				m.Close()
 				continue
 			}
-			time.Sleep(6 * time.Minute)
+			timetest.Sleep(6 * time.Minute)
 			synctest.Wait()
 			h.stop()
 			m.Close()
@@ -300,10 +301,10 @@ func TestKillsFromOutside(t *testing.T) {
 							}
 						}
 						if life < 11 {
-							time.Sleep(after)
+							timetest.Sleep(after)
 							m.left.Store(0)
 						} else {
-							time.Sleep(10 * time.Minute)
+							timetest.Sleep(10 * time.Minute)
 							synctest.Wait()
 						}
 						h.stop()
@@ -343,16 +344,16 @@ func TestNotAloneIsNotBlamed(t *testing.T) {
 			if life == 0 {
 				h.say("1", "hi")
 			}
-			if time.Sleep(time.Second); life == 1 { // the only death that has anybody beside the message
+			if timetest.Sleep(time.Second); life == 1 { // the only death that has anybody beside the message
 				other := message("2", "look")
 				other.At.Chat = "2"
 				h.deliver(other)
 			}
 			if life < 4 {
-				time.Sleep(time.Second)
+				timetest.Sleep(time.Second)
 				m.left.Store(0)
 			} else {
-				time.Sleep(2 * time.Minute)
+				timetest.Sleep(2 * time.Minute)
 				synctest.Wait()
 			}
 			h.stop()
@@ -394,7 +395,7 @@ func TestAnsweredIsNotParked(t *testing.T) {
 			if run == 0 {
 				go h.pool.Deliver(t.Context(), message("1", "hi")) //nolint:errcheck // the process dies over it
 			}
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			synctest.Wait()
 			h.stop()
 			if n, _ := m.Queue("inbox").Len(t.Context()); n != 0 && run == 3 {
@@ -438,7 +439,7 @@ func TestShutdown(t *testing.T) {
 		m := message("2", "quick")
 		m.At.Chat = "2"
 		h.deliver(m)
-		time.Sleep(500 * time.Millisecond)
+		timetest.Sleep(500 * time.Millisecond)
 		began := time.Now()
 		h.stop()
 		if d := time.Since(began); d < 19*time.Second || d > 21*time.Second {
@@ -448,7 +449,7 @@ func TestShutdown(t *testing.T) {
 		db.Close()
 		h.store = newMortal(t, dir, 1<<40)
 		h.start()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		if got := said["re:test//1/1"]; !strings.HasPrefix(got, "after all: Error") {
 			t.Errorf("the person was told %q", got)
@@ -492,7 +493,7 @@ func TestResultsAsTheyCome(t *testing.T) {
 			if run == 0 {
 				h.say("1", "look around")
 			}
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			synctest.Wait()
 			h.stop()
 			m.Close()

@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -101,7 +102,7 @@ func (w *wreck) live(life int, from, to uint64, texts ...string) (where string, 
 		}
 	}()
 	<-said
-	time.Sleep(time.Minute)
+	timetest.Sleep(time.Minute)
 	synctest.Wait()
 	h.stop()
 	where, _ = m.where.Load().(string)

@@ -18,6 +18,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -65,16 +66,16 @@ func TestFetch(t *testing.T) {
 		for i, name := range []string{"a.pdf", "b.pdf"} {
 			h.deliver(photo(fmt.Sprint(i), "see "+name, name))
 		}
-		time.Sleep(1500 * time.Millisecond) // an album is whole after 500 or 1000
+		timetest.Sleep(1500 * time.Millisecond) // an album is whole after 500 or 1000
 		h.say("status", "/status")
 		synctest.Wait()
 		if got := h.said["re:test//1/status"]; !strings.HasPrefix(got, "I am fetching files, for a moment now.") && !strings.HasPrefix(got, "I am fetching files, for a second now.") {
 			t.Errorf("status %q", got)
 		}
 		h.sent = nil
-		time.Sleep(4 * time.Second) // 3 for the two, and the tool has begun
+		timetest.Sleep(4 * time.Second) // 3 for the two, and the tool has begun
 		h.deliver(photo("3", "and this", "c.png"))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("both")
 		if first, second := h.asks[0].Messages, h.asks[1].Messages; len(first) != 2 || !strings.Contains(first[1].Text, ", with the file inbox/b.pdf]\nsee b.pdf") ||
 			!strings.Contains(second[len(second)-1].Text, "with a photo, with the file inbox/c.png") {
@@ -98,17 +99,17 @@ func TestAlbum(t *testing.T) {
 	album := func(ids ...string) {
 		for _, id := range ids {
 			h.deliver(photo(id, "", id+".png"))
-			time.Sleep(300 * time.Millisecond)
+			timetest.Sleep(300 * time.Millisecond)
 		}
 	}
 	play(t, h, func(h *house) {
 		album("1", "2", "3")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("three")
 		h.say("4", "use the tool")
-		time.Sleep(4500 * time.Millisecond) // it ends in the middle of the album
+		timetest.Sleep(4500 * time.Millisecond) // it ends in the middle of the album
 		album("5", "6", "7")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("done")
 		for i, want := range map[int]int{0: 3, 2: 6} {
 			if got := strings.Count(fmt.Sprint(h.asks[i].Messages), ", with the file inbox/"); got != want {
@@ -130,7 +131,7 @@ func TestFetchPanics(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.deliver(photo("1", "look", "a.png"))
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("I cannot see it")
 		if got := h.asks[0].Messages[0].Text; !strings.Contains(got, "with a file that is not here: a.png") {
 			t.Errorf("the model reads %q", got)
@@ -161,7 +162,7 @@ func TestFetchOnce(t *testing.T) {
 			if run == 0 {
 				go h.pool.Deliver(t.Context(), photo("1", "see", "a.pdf")) //nolint:errcheck // the process dies over it
 			}
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			synctest.Wait()
 			h.stop()
 			m.Close()
@@ -183,7 +184,7 @@ func TestStopFetching(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.deliver(photo("1", "see", "a.pdf"))
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "/stop")
 		h.want("(Stopped.)")
 		h.say("3", "well?")
@@ -214,7 +215,7 @@ func TestShutdownFetching(t *testing.T) {
 			if run == 0 {
 				h.deliver(photo("1", "see", "a.pdf"))
 			}
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 			h.stop()
 			m.Close()
 			if run == 1 && (said["re:test//1/1"] != "fine" || !strings.Contains(h.lastText(), "inbox/a.pdf")) {
@@ -256,14 +257,14 @@ func TestNotice(t *testing.T) {
 			t.Errorf("the model reads %q", got)
 		}
 		h.deliver(voice("3", "", chat.File{Name: "a.pdf", Ref: "r"}))
-		time.Sleep(time.Second) // for an album
+		timetest.Sleep(time.Second) // for an album
 		h.want(notice + "\n\nb")
 		for _, id := range []string{"4", "5"} {
 			m := voice(id, "")
 			m.Time = m.Time.Add(-time.Minute)
 			h.deliver(m)
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want(notice)
 		h.say("6", "/retry") // then the model is to say something
 		h.want("c")
@@ -460,7 +461,7 @@ func TestPicturesInHand(t *testing.T) {
 		h.sent = nil
 		h.deliver(at("7", "stop", "/stop"))
 		h.want("(Stopped.)")
-		time.Sleep(5 * time.Minute)
+		timetest.Sleep(5 * time.Minute)
 		h.want("seen", "seen", "seen", "seen", "seen", "seen", "seen")
 		if n, most := requests.Load(), most.Load(); n != 7 || most > 64<<20 {
 			t.Errorf("%d requests with %d bytes of pictures at once", n, most)

@@ -19,6 +19,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -206,10 +207,10 @@ func TestLimitMidnight(t *testing.T) {
 		h.sent = nil
 		h.say("4", "hi")
 		h.want(over)
-		time.Sleep(5*time.Hour - time.Second)
+		timetest.Sleep(5*time.Hour - time.Second)
 		h.say("5", "hi")
 		h.want(over)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("6", "hi")
 		h.want("ok")
 		h.say("7", "/usage")
@@ -235,15 +236,15 @@ func TestLedgerCrash(t *testing.T) {
 			}
 		}
 		h.say("1", "hi")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "hi")
-		time.Sleep(time.Second - 1)
+		timetest.Sleep(time.Second - 1)
 		after("everybody together: 0 of 1,000 tokens")
-		time.Sleep(time.Nanosecond)
+		timetest.Sleep(time.Nanosecond)
 		after("everybody together: 200 of 1,000 tokens")
 		h.say("3", "hi")
 		after("everybody together: 200 of 1,000 tokens")
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		after("everybody together: 300 of 1,000 tokens")
 		h.say("4", "hi")
 		synctest.Wait()
@@ -255,7 +256,7 @@ func TestLedgerCrash(t *testing.T) {
 			return cost(words("ok")), nil
 		}
 		h.say("5", "hi") // that it was asked is written long before it answers
-		time.Sleep(12 * time.Second)
+		timetest.Sleep(12 * time.Second)
 		after("everybody together: 500 of 1,000 tokens")
 	})
 }
@@ -287,7 +288,7 @@ func TestLedgerUnreadable(t *testing.T) {
 		put(t, h.store, "2000-01-01/person/owner", `{"spent":[4,0,0,0,0]}`)
 		h.start()
 		h.say("1", "hi")
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		h.want("ok\n\n100 % of today's limit for you is used: 5 of 5 answers.")
 		h.stop()
 	})
@@ -309,7 +310,7 @@ func TestLedgerForgets(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "hi")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		var keys []string
 		for key, err := range h.store.Bucket("ledger").Keys(t.Context(), "") {
 			if err != nil {
@@ -377,19 +378,19 @@ func TestLimitWarns(t *testing.T) {
 		h.want("ok")
 		h.say("4", "hi")
 		h.want("ok\n\n100 % of today's limit for you is used: 5 of 5 answers.\n100 % of today's limit for you is used: 500 of 500 tokens.")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		mu.Lock()
 		if got := fmt.Sprintf("%q", warned); got != `["limit/2000-01-01/all/money/0 100 % of today's limit for everybody together is used: 2.5 of 2.5 money."]` {
 			t.Errorf("owners were told %s", got)
 		}
 		mu.Unlock()
-		time.Sleep(24 * time.Hour)
+		timetest.Sleep(24 * time.Hour)
 		for n := range 4 {
 			h.say(fmt.Sprint("again", n), "hi")
 			synctest.Wait()
 		}
 		h.want("ok", "ok", "ok", "ok\n\n80 % of today's limit for you is used: 4 of 5 answers.\n80 % of today's limit for you is used: 400 of 500 tokens.")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
 		if len(warned) != 2 || !strings.HasPrefix(warned[1], "limit/2000-01-02/all/money/0 80 % of") {
@@ -428,7 +429,7 @@ func TestLimitOfErrands(t *testing.T) {
 		look.ID = "2b"
 		h.deliver(look)
 		h.want("Today's limit for this job is reached: 2 of 2 answers." + raisable + "job j.")
-		time.Sleep(24 * time.Hour)
+		timetest.Sleep(24 * time.Hour)
 		h.say("5", "hi")
 		h.want("ok\n\n100 % of today's limit for you is used: 100 of 100 tokens.")
 		h.deliver(errand("6", "", chat.RunOptions{Tool: "look", Args: "{}"})) // it takes no tokens
@@ -564,13 +565,13 @@ func TestLedgerOnFullDisk(t *testing.T) {
 		for n := range 3 {
 			h.say(fmt.Sprint(n), "hi")
 			h.want("ok")
-			time.Sleep(10 * time.Second)
+			timetest.Sleep(10 * time.Second)
 		}
 		if got := page(); got != "" {
 			t.Errorf("written: %s", got)
 		}
 		full.Store(false)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if got := page(); got != `{"spent":[3,3,300,1.5,0,0],"warned":[false,false,false,false,false,false],"models":{"main":{"turns":3,"usage":{"in":240,"out":60},"cost":1.5}}}` {
 			t.Errorf("written: %s", got)
 		}

@@ -18,6 +18,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -40,9 +41,9 @@ func TestPanicAfterJoin(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "begin")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "burst")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("Something went wrong inside me. The error is in my log. Please try again.")
 		if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
 			t.Errorf("%d messages left in the inbox", n)
@@ -65,7 +66,7 @@ func TestPanicTellsOnce(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "begin")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.say("2", "and now?")
 		h.want("Something went wrong inside me. The error is in my log. Please try again.", "told 1 times")
 	})
@@ -106,10 +107,10 @@ func (j *joint) live(life int, first bool, up time.Duration) (where string) {
 	h.start()
 	if first {
 		h.say("1", "poison")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "hello")
 	}
-	time.Sleep(up)
+	timetest.Sleep(up)
 	synctest.Wait()
 	h.stop()
 	if err := m.Close(); err != nil {
@@ -272,9 +273,9 @@ func TestOrderAfterFailure(t *testing.T) {
 		}
 		h.start()
 		h.say("1", "one")
-		time.Sleep(3 * time.Second)
+		timetest.Sleep(3 * time.Second)
 		h.say("2", "two")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("user one | user two")
 		if b, _, _ := h.store.Bucket("sessions").Get(t.Context(), "test:1"); !strings.Contains(string(b), `"model":"other"`) {
 			t.Errorf("the session is now %s", b)
@@ -310,7 +311,7 @@ func TestSuspectsRunAlone(t *testing.T) {
 					h.deliver(m)
 				}
 			}
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			synctest.Wait()
 			h.stop()
 			m.Close()
@@ -356,16 +357,16 @@ func TestStopOnFullDisk(t *testing.T) {
 		}
 		h.start()
 		h.say("1", "do it")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "and this")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		full.Store(true)
 		h.say("3", "/stop")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.stop()
 		full.Store(false)
 		h.start()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("user do it | user and this")
 		if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
 			t.Errorf("%d messages left in the inbox", n)
@@ -392,9 +393,9 @@ func TestReplyNamesAll(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "do it")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "and hurry")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		if len(sent) != 1 || sent[0].Quote != "1" || fmt.Sprint(sent[0].Also) != "[2]" {
 			t.Errorf("sent %+v", sent)

@@ -10,6 +10,7 @@ import (
 
 	"parley/agent"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -42,19 +43,19 @@ func TestOutage(t *testing.T) {
 		h.tools = []tools.Tool{tool("pay", func(context.Context) (string, error) { paid++; return "paid", nil })}
 		h.start()
 		h.say("1", "pay")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want(later)
-		time.Sleep(20 * time.Minute)
+		timetest.Sleep(20 * time.Minute)
 		h.stop()
 		h.start()
-		time.Sleep(39 * time.Minute)
+		timetest.Sleep(39 * time.Minute)
 		h.want()
-		time.Sleep(15 * time.Minute)
+		timetest.Sleep(15 * time.Minute)
 		h.want(back + "answer to tool paid")
 		if paid != 1 {
 			t.Errorf("paid %d times", paid)
 		}
-		time.Sleep(48 * time.Hour)
+		timetest.Sleep(48 * time.Hour)
 		h.want()
 		if n, err := h.store.Queue("inbox").Len(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d messages left in the inbox, %v", n, err)
@@ -69,13 +70,13 @@ func TestOutageEnds(t *testing.T) {
 	up := false
 	play(t, &house{model: down(func() bool { return up })}, func(h *house) {
 		h.say("1", "one")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "two")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want(later, later)
 		up = true
 		h.say("3", "three")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("answer to user three", back+"answer to user one", back+"answer to user two")
 	})
 }
@@ -86,12 +87,12 @@ func TestOutageIsTooLong(t *testing.T) {
 	h := &house{model: down(func() bool { return false }), set: func(s *agent.Settings) { s.MaxAge = time.Hour }}
 	play(t, h, func(h *house) {
 		h.say("1", "one")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want(later)
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.want("I was away, and your message is more than an hour old. I have read it; say so if you still want an answer.")
 		h.say("2", "/new")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("A new conversation. What is on your mind?")
 	})
 }
@@ -101,11 +102,11 @@ func TestOutageIsOver(t *testing.T) {
 	up := false
 	play(t, &house{model: down(func() bool { return up })}, func(h *house) {
 		h.say("1", "one")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "/new")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		up = true
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		h.want(later, "A new conversation. What is on your mind?")
 		if n, err := h.store.Queue("inbox").Len(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d messages left in the inbox, %v", n, err)

@@ -12,6 +12,7 @@ import (
 	"parley/llm"
 	"parley/memory"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -122,7 +123,7 @@ func TestPanicAnywhere(t *testing.T) {
 					m.Files = []chat.File{{Ref: "f", Name: "a.txt"}}
 				}
 				h.deliver(m)
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				synctest.Wait()
 				if h.said["re:test//1/1"] == "" {
 					t.Error("the person was told nothing")
@@ -133,7 +134,7 @@ func TestPanicAnywhere(t *testing.T) {
 				other := message("2", "hello")
 				other.At.Chat = "2"
 				h.deliver(other)
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				synctest.Wait()
 				if h.said["re:test//2/2"] == "" {
 					t.Error("another was told nothing")

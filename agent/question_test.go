@@ -13,6 +13,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 	speech "parley/tools/message"
 )
@@ -75,7 +76,7 @@ func TestQuestion(t *testing.T) {
 	h := &house{tools: []tools.Tool{o.tool()}, model: asks, conf: func(c *agent.Config) { c.Turns = 1 }}
 	play(t, h, func(h *house) {
 		h.say("1", "ask")
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.say("2", "/status")
 		h.want("I am waiting for your answer, for 2 hours now.\nModel: main\nUp for 2 hours. Answers under way, in all conversations: 1; messages not answered yet: 1.")
 		m := message("1", "hi")
@@ -83,7 +84,7 @@ func TestQuestion(t *testing.T) {
 		h.deliver(m)
 		h.want("user hi")
 		h.say("3", "meanwhile")
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.want("user meanwhile") // it joins after the answer
 		if got := spoken(h.asks[len(h.asks)-1], 3); got != `assistant  | tool Anna chose "Yes" | user meanwhile` {
 			t.Errorf("asked %s", got)
@@ -99,9 +100,9 @@ func TestStopQuestion(t *testing.T) {
 	o := &oracle{after: 3 * time.Hour}
 	play(t, &house{tools: []tools.Tool{o.tool()}, model: asks}, func(h *house) {
 		h.say("1", "ask")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.say("2", "/stop")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("(Stopped.)")
 		h.say("3", "hi")
 		h.want("user hi")
@@ -128,7 +129,7 @@ func TestShutdownQuestion(t *testing.T) {
 					if run == 0 {
 						h.say("1", "ask")
 					}
-					time.Sleep(2 * time.Hour)
+					timetest.Sleep(2 * time.Hour)
 					synctest.Wait()
 					if kill {
 						m.left.Store(0)
@@ -166,13 +167,13 @@ func TestJoinedQuestion(t *testing.T) {
 			h.start()
 			if run == 0 {
 				h.say("1", "begin")
-				time.Sleep(time.Second)
+				timetest.Sleep(time.Second)
 				h.say("2", "and ask")
 			}
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			h.stop()
 			h.start() // the same store, as it was left
-			time.Sleep(time.Hour)
+			timetest.Sleep(time.Hour)
 			h.stop()
 			if n, _ := m.Queue("inbox").Len(t.Context()); n != 0 {
 				t.Errorf("run %d: %d messages left in the inbox", run, n)
@@ -211,10 +212,10 @@ func (d *dialogue) run(life int) string {
 	h.start()
 	for _, msg := range []chat.Message{photo("1", "look", "a.pdf"), message("2", "ask"), message("3", "bye")} {
 		d.say(h, msg)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		synctest.Wait()
 	}
-	time.Sleep(2 * time.Minute)
+	timetest.Sleep(2 * time.Minute)
 	synctest.Wait()
 	h.stop()
 	if err := m.Close(); err != nil {
@@ -304,7 +305,7 @@ func TestSteps(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("ok")
 		if got, want := strings.Join(steps, "|"), `1 slow doing "a b.txt"|1 slow success "a b.txt"|2 fail doing ""|2 fail error ""`; got != want {
 			t.Errorf("steps %s\nwant  %s", got, want)

@@ -18,6 +18,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -137,7 +138,7 @@ func TestRerun(t *testing.T) {
 			return calls(with("1", "json", "{}")), nil
 		}
 		h.say("8", "this")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("both")
 		m := message("10", "that")
 		m.Edits = "9"
@@ -175,7 +176,7 @@ func TestNoRerun(t *testing.T) {
 		}
 		stop := func(id string) {
 			synctest.Wait()
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 			h.say(id, "/stop")
 		}
 		h.say("1", "tell")
@@ -190,7 +191,7 @@ func TestNoRerun(t *testing.T) {
 		synctest.Wait()
 		h.stop()
 		h.start()
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.reruns(3, map[int]string{1: "cannot be re-run: it was not answered: stopped", 2: "cannot be re-run: it was not answered: stopped", 3: "cannot be re-run: it was interrupted"})
 	})
 }
@@ -220,14 +221,14 @@ func TestRerunOfLongConversations(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i := range 40 {
 			h.say(fmt.Sprint(i), strings.Repeat("say ", 100+i*10))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			if i%7 == 6 {
 				h.stop()
 				h.start()
 			}
 			if i == 30 {
 				h.say("new", "/new")
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 			}
 		}
 		h.reruns(40, nil)
@@ -260,11 +261,11 @@ func TestCalls(t *testing.T) {
 		h.model = script(calls(with("1", "google_search", `{"q":"bad"}`)), calls(with("1", "web_search", `{"q":"a"}`), with("2", "slow", "{}"), with("3", "none", "")), words("done"))
 		h.say("1", "look")
 		synctest.Wait()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.say("2", "/new")
 		h.model = script(calls(with("1", "slow", "{}")), words("done"))
 		h.say("3", "once more")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		all, err := h.pool.Calls(t.Context(), "test:1")
 		if err != nil {
 			t.Fatal(err)
@@ -335,7 +336,7 @@ func TestLastRequestMadeAgain(t *testing.T) {
 		play(t, h, func(h *house) {
 			for i := range 6 {
 				h.say(fmt.Sprint(i), "go")
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 			}
 			h.reruns(6, nil)
 			if made := h.requests(); len(made) != len(h.asks) {

@@ -13,6 +13,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -77,7 +78,7 @@ func TestContextCommand(t *testing.T) {
 			"Messages: 0. Results of tools left out: 0. Pictures: 0.\nA token that I count is 1.00 of this model's, as far as I have learnt.")
 		for i := range 12 {
 			h.say(fmt.Sprint("m", i), "go")
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		synctest.Wait()
 		h.sent = nil
@@ -106,11 +107,11 @@ func TestUndoCommand(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "/undo")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("done", "put back for test:1")
 		h.say("3", "/undo")
 		h.want("I could not do that; the log says why.")
@@ -140,7 +141,7 @@ func TestUndoOnce(t *testing.T) {
 				}}
 				h.start()
 				go h.pool.Deliver(t.Context(), message("1", "/undo")) //nolint:errcheck // the process may die over it
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				synctest.Wait()
 				h.stop()
 				m.Close()
@@ -212,7 +213,7 @@ func TestContextOfLongTalks(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i := range 4 {
 			h.say(fmt.Sprint(i), strings.Repeat("word ", 4000))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		h.stop()
 		h.sent = nil

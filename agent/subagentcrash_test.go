@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/bolt"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -68,7 +69,7 @@ func (b *subagentLife) run(life int) string {
 		b.say(h, m)
 		synctest.Wait()
 	}
-	time.Sleep(2 * time.Minute)
+	timetest.Sleep(2 * time.Minute)
 	synctest.Wait()
 	h.stop()
 	if err := m.Close(); err != nil {

@@ -18,6 +18,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 	"parley/tools/agents"
 )
@@ -75,11 +76,11 @@ func TestSteerSubagents(t *testing.T) {
 		}
 		h := start()
 		h.say("1", "work")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		id := h.subagents()[0].ID
 		h.say("2", "/agents pause "+id[:5])
 		h.want("begun", "Paused the background task 'it' (`"+id+"`).")
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		h.say("3", "/agents")
 		h.want("Background tasks:\n\n- `" + id + "` it – paused, began 15 seconds ago, 1 step done")
 		h.say("4", "hello") // there are two places, and both are free
@@ -87,14 +88,14 @@ func TestSteerSubagents(t *testing.T) {
 		h.say("5", "/agents stop "+h.subagents()[1].ID)
 		h.want("Stopped the background task 'it' (`" + h.subagents()[1].ID + "`).")
 		h.stop()
-		time.Sleep(48 * time.Hour)
+		timetest.Sleep(48 * time.Hour)
 		h = start()
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("6", "/agents")
 		h.want("Background tasks:\n\n- `" + id + "` it – paused, began 2 days ago, 1 step done")
 		h.say("7", "/agents tell "+id+" in the red box")
 		h.say("8", "/agents resume "+id)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("Told the background task 'it' (`"+id+"`).", "Resumed the background task 'it' (`"+id+"`).", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
 		told := 0
 		for _, r := range h.asks {
@@ -139,17 +140,17 @@ func TestWaitForThePaused(t *testing.T) {
 		}
 		h := start()
 		h.say("1", "work")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		id := h.subagents()[0].ID
 		h.say("2", "/agents pause "+id)
 		h.want("Paused the background task 'X' (`" + id + "`).")
-		time.Sleep(48 * time.Hour)
+		timetest.Sleep(48 * time.Hour)
 		h.stop()
 		h = start()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want()
 		h.say("3", "/agents resume "+id)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("Resumed the background task 'X' (`"+id+"`).", `result {"success":true,"summary":"worked: tool ran","subtaskId":"sub_task_`+id+`"}`)
 		h.stop()
 	})
@@ -163,7 +164,7 @@ func TestWhoSteers(t *testing.T) {
 			m := message(who+where+text, text)
 			m.From, m.At.Chat, m.Group = chat.Sender{ID: who, Role: role}, where, where == "group"
 			h.deliver(m)
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 			synctest.Wait()
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -272,7 +273,7 @@ func TestNoSubagentVanishes(t *testing.T) {
 				}
 				h, m := start()
 				h.say("1", "work")
-				time.Sleep(time.Second)
+				timetest.Sleep(time.Second)
 				id := h.subagents()[0].ID
 				m.left.Store(0) // it dies
 				h.stop()
@@ -284,9 +285,9 @@ func TestNoSubagentVanishes(t *testing.T) {
 					}
 				}
 				m.Close()
-				time.Sleep(c.away)
+				timetest.Sleep(c.away)
 				h, m = start()
-				time.Sleep(3 * time.Minute)
+				timetest.Sleep(3 * time.Minute)
 				synctest.Wait()
 				want, found := strings.ReplaceAll(c.want, "ID", id), 0
 				for _, text := range said {
@@ -421,7 +422,7 @@ func TestEarlierAndStrict(t *testing.T) {
 	})
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done\n\n(already done in this turn; this is the earlier result)"}],"total":1}`)
 		h.asks, use = nil, "exec"
 		h.say("2", "go")
@@ -466,7 +467,7 @@ func TestEarlierInLongTurn(t *testing.T) {
 	})
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
-		time.Sleep(10 * time.Minute)
+		timetest.Sleep(10 * time.Minute)
 		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done\n\n(already done in this turn; this is the earlier result)"}],"total":1}`)
 		if worked != 1 {
 			t.Errorf("worked %d times", worked)
@@ -488,19 +489,19 @@ func TestForgetSubagents(t *testing.T) {
 			return n
 		}
 		h.say("1", "work")
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		id := h.subagents()[0].ID
 		h.say("2", "/agents stop all")
-		time.Sleep(7*24*time.Hour - time.Hour)
+		timetest.Sleep(7*24*time.Hour - time.Hour)
 		if logs(id) == 0 || len(h.subagents()) != 1 {
 			t.Error("it is forgotten early")
 		}
-		time.Sleep(3 * time.Hour)
+		timetest.Sleep(3 * time.Hour)
 		if logs(id) != 0 || len(h.subagents()) != 0 {
 			t.Error("it is not forgotten")
 		}
 		h.say("3", "work")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		id = h.subagents()[0].ID
 		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
 			t.Error(err)
@@ -533,7 +534,7 @@ func TestOrphans(t *testing.T) {
 			if life == 0 {
 				h.say("1", "go")
 			}
-			time.Sleep(2 * time.Second)
+			timetest.Sleep(2 * time.Second)
 			synctest.Wait()
 			all := h.subagents()
 			for _, c := range all {
@@ -587,7 +588,7 @@ func TestHundredSubagents(t *testing.T) {
 			t.Errorf("the fifth: %q", got)
 		}
 		h.mu.Unlock()
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		synctest.Wait()
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -611,7 +612,7 @@ func TestRerunSubagent(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Second)}, model: byTask(spawning, worker(2))}
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "work")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		var b bytes.Buffer
 		for line, err := range h.pool.Recording(h.t.Context(), chat.SessionID("agent:"+h.subagents()[0].ID)) {
 			if err != nil {
@@ -691,7 +692,7 @@ func TestRightsOfSubagents(t *testing.T) {
 			}
 			play(t, h, func(h *house) {
 				h.say("1", "go")
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				synctest.Wait()
 				h.mu.Lock()
 				defer h.mu.Unlock()

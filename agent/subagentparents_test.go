@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 	"parley/tools/agents"
 )
@@ -66,7 +67,7 @@ func TestSubagentsOfJobs(t *testing.T) {
 					m := errand(fmt.Sprint("j/", n), "go", c.errand)
 					m.In = c.in
 					h.deliver(m)
-					time.Sleep(time.Minute)
+					timetest.Sleep(time.Minute)
 				}
 				run(1)
 				h.want(strings.Split(c.want, "; ")...)
@@ -98,7 +99,7 @@ func TestSubagentOfJobAtLimit(t *testing.T) {
 	})
 	play(t, withSubagents(h), func(h *house) {
 		h.deliver(errand("1", "work", chat.RunOptions{}))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		const limit = "Today's limit for this job is reached: 4 of 4 requests. It resets at midnight (UTC). An owner can raise it with /raise job j."
 		h.want("begun", limit)
 		if c := h.subagents()[0]; c.State != tools.SubagentFailed || c.Result != limit {
@@ -114,7 +115,7 @@ func TestStopSubagentsOfJobs(t *testing.T) {
 		m := errand("1", "work", chat.RunOptions{Fresh: true})
 		m.In = "cron:j"
 		h.deliver(m)
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		other := message("2", "/stop")
 		other.At.Chat = "2"
 		h.deliver(other)
@@ -163,12 +164,12 @@ func TestSubagentsChanges(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(150 * time.Minute) // the last is asked for
+		timetest.Sleep(150 * time.Minute) // the last is asked for
 		m := message("2", "hi")
 		m.At.Chat = "2"
 		h.deliver(m)
 		h.want("hello")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		h.want("done")
 		if got := fmt.Sprintf("%q", got); got != `["0  " "1 test:1 test//1/1" "2 test:1 test//1/1"]` {
 			t.Errorf("changed by %s", got)
@@ -206,11 +207,11 @@ func TestWordsForTheStopped(t *testing.T) {
 			}, worker(1))
 			play(t, withSubagents(h), func(h *house) {
 				h.say("1", "go")
-				time.Sleep(10 * time.Second)
+				timetest.Sleep(10 * time.Second)
 				h.say("2", c.words)
-				time.Sleep(10 * time.Second)
+				timetest.Sleep(10 * time.Second)
 				h.say("3", c.what)
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				synctest.Wait()
 				h.mu.Lock()
 				defer h.mu.Unlock()
@@ -269,11 +270,11 @@ func TestWordsForTheEnded(t *testing.T) {
 	}
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		m := message("2/ffff0000", "in the red box")
 		m.In = "agent:ffff0000"
 		h.deliver(m)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		if got := strings.Join(h.sent, " "); !strings.HasSuffix(got, "looked") || fmt.Sprint(tainted) != "[false true]" {
 			t.Errorf("said %q, tainted %v", got, tainted)
@@ -312,19 +313,19 @@ func TestToldAtTheEnd(t *testing.T) {
 				if err != nil {
 					h.t.Fatal(err)
 				}
-				time.Sleep(5 * time.Second)
+				timetest.Sleep(5 * time.Second)
 				did := []string{"Told the background task 'it' (`abcd0123`)."}
 				if c.paused {
 					h.say("1", "/agents pause all")
-					time.Sleep(time.Minute)
+					timetest.Sleep(time.Minute)
 					did = []string{"Paused the background task 'it' (`abcd0123`).", did[0], "Resumed the background task 'it' (`abcd0123`)."}
 				}
 				h.say("2", "/agents tell abcd in the red box")
 				if c.paused {
-					time.Sleep(time.Second)
+					timetest.Sleep(time.Second)
 					h.say("3", "/agents resume abcd")
 				}
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				h.want(did...)
 				ended, err := h.pool.Subagents().Await(h.t.Context(), begun.ID)
 				if err != nil || ended.State != tools.SubagentAnswered || ended.Result != c.want {
@@ -367,7 +368,7 @@ func TestSubagentsAreShown(t *testing.T) {
 	}, worker(9))
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "spawn")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "/status")
 		h.want("begun", "I am idle.\n2 background tasks are running: /agents\nModel: main\nUp for a second. Answers under way, in all conversations: 2; messages not answered yet: 2.")
 		other := message("3", "/status")
@@ -379,13 +380,13 @@ func TestSubagentsAreShown(t *testing.T) {
 		slices.SortFunc(all, func(a, b tools.Subagent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
 		h.want(fmt.Sprintf("Stopped 2 background tasks: '%s' (`%s`), '%s' (`%s`).", all[0].Label, all[0].ID, all[1].Label, all[1].ID))
 		h.say("5", "task")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		h.say("6", "/agents")
 		h.want("Background tasks:\n\n- `" + h.subagents()[2].ID + "` X (researcher) – using exec, began 5 seconds ago")
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		h.say("7", "/agents")
 		h.want("Background tasks:\n\n- `" + h.subagents()[2].ID + "` X (researcher) – using exec, began 15 seconds ago, 1 step done")
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		h.say("8", "/agents")
 		h.want("Background tasks:\n\n- `" + h.subagents()[2].ID + "` X (researcher) – using exec, began 25 seconds ago, 2 steps done")
 	})
@@ -396,12 +397,12 @@ func TestDamagedAtWork(t *testing.T) {
 	h := &house{store: mem.New(), tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(spawning, worker(1))}
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "work")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		id := h.subagents()[0].ID
 		if _, err := h.store.Bucket("helpers").Put(h.t.Context(), id, []byte("no JSON"), store.Any); err != nil {
 			h.t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("begun", "reported 'it' completed successfully]  Task: work  Result: worked: tool ran")
 	})
 }
@@ -419,7 +420,7 @@ func TestResting(t *testing.T) {
 			after time.Duration
 			want  bool
 		}{{5 * time.Second, false}, {20 * time.Second, false}, {time.Minute, false}, {time.Hour, true}} { // thinks; its subagent works; has reported; rests
-			time.Sleep(c.after)
+			timetest.Sleep(c.after)
 			if got, err := h.pool.Resting(h.t.Context(), "test:1"); got != c.want || err != nil {
 				h.t.Errorf("after %v: %v, %v", c.after, got, err)
 			}
@@ -439,11 +440,11 @@ func TestForgetWaitingSubagent(t *testing.T) {
 	}, worker(1))
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "work")
-		time.Sleep(time.Millisecond)
+		timetest.Sleep(time.Millisecond)
 		m := message("2", "hold")
 		m.At.Chat = "2"
 		h.deliver(m) // and gets the place before the subagent
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		all := h.subagents()
 		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil || len(all) != 1 {
 			h.t.Errorf("%v, %+v", err, all)

@@ -17,6 +17,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 	"parley/tools/agents"
 	speech "parley/tools/message"
@@ -105,7 +106,7 @@ func TestSpawn(t *testing.T) {
 		}
 		h.say("2", "/agents")
 		h.want("Background tasks:\n\n- `" + id + "` work out the answer to everyth... – thinking, began a moment ago")
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		h.want("it is 42")
 		want := "[Subagent 'work out the answer to everyth...' completed successfully]\n\nTask: work out the answer to everything there is\n\n" +
 			"Result: 42\n\nSummarize this naturally for the person in 1–2 sentences. "
@@ -219,7 +220,7 @@ func TestMultiAgent(t *testing.T) {
 	play(t, withSubagents(h), func(h *house) {
 		began := time.Now()
 		h.say("1", "go")
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		synctest.Wait()
 		var got struct {
 			Success bool
@@ -272,13 +273,13 @@ func TestNewTask(t *testing.T) {
 	})
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
-		time.Sleep(30 * time.Second)
+		timetest.Sleep(30 * time.Second)
 		h.say("2", "in the red box")
 		h.say("3", "/status")
 		h.want("I am waiting for background tasks, for 30 seconds now.\nA background task is running: /agents\nModel: main\nUp for 30 seconds. Answers under way, in all conversations: 2; messages not answered yet: 3.")
-		time.Sleep(31 * time.Second)
+		timetest.Sleep(31 * time.Second)
 		h.say("4", "or in the blue one") // as the subagent gives its last answer
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		id := h.subagents()[0].ID
 		synctest.Wait()
 		h.mu.Lock()
@@ -317,7 +318,7 @@ func TestSubagentsHaveRoom(t *testing.T) {
 	})
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
-		time.Sleep(6 * time.Minute)
+		timetest.Sleep(6 * time.Minute)
 		h.want("done")
 		h.say("2", "spawn")
 		h.want("done")
@@ -357,13 +358,13 @@ func TestRestartOfSubagents(t *testing.T) {
 				}
 				h := start()
 				h.say("1", "go")
-				time.Sleep(10 * time.Second)
+				timetest.Sleep(10 * time.Second)
 				for range 5 {
 					h.stop()
 					h = start()
-					time.Sleep(10 * time.Second)
+					timetest.Sleep(10 * time.Second)
 				}
-				time.Sleep(3 * time.Hour)
+				timetest.Sleep(3 * time.Hour)
 				h.stop()
 				id := h.subagents()[0].ID
 				want := map[string]string{
@@ -407,16 +408,16 @@ func TestStopSubagents(t *testing.T) {
 	play(t, withSubagents(h), func(h *house) {
 		for i, c := range []struct{ say, want string }{{"multi", "(Stopped, with 3 background tasks.)"}, {"deep", "(Stopped, with 2 background tasks.)"}, {"nothing", ""}, {"spawn", "Stopped 2 background tasks."}} {
 			h.say(fmt.Sprint(i), c.say)
-			time.Sleep(10 * time.Second)
+			timetest.Sleep(10 * time.Second)
 			synctest.Wait()
 			h.sent = nil
 			h.say(fmt.Sprint("s", i), "/stop")
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 			if c.want == "" {
 				c.want = "There is nothing to stop."
 			}
 			h.want(c.want)
-			time.Sleep(2 * time.Hour)
+			timetest.Sleep(2 * time.Hour)
 			h.want()
 			if n, _ := h.store.Queue("inbox").Len(t.Context()); n != 0 {
 				t.Errorf("%s: %d messages are left", c.say, n)
@@ -429,11 +430,11 @@ func TestStopSubagents(t *testing.T) {
 		}
 		h.say("9", "/stop")
 		old := message("old", "/stop")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("10", "spawn")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.deliver(old) // a network brings it late
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.want("There is nothing to stop.", "ok", "There is nothing to stop.")
 		h.say("11", "/stop")
 		h.want("Stopped 2 background tasks.")
@@ -470,10 +471,10 @@ func TestDeepTask(t *testing.T) {
 	})
 	play(t, withSubagents(h), func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "look behind you")
 		h.say("3", "/agents")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		h.mu.Lock()
 		defer h.mu.Unlock()

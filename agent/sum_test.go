@@ -22,6 +22,7 @@ import (
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/memory"
+	"parley/timetest"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -112,7 +113,7 @@ func small(s *shelf) *house {
 func (h *house) tell(from, upto int) {
 	for i := from; i <= upto; i++ {
 		h.say(fmt.Sprint("m", i), long(i))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 	}
 }
@@ -257,7 +258,7 @@ func TestSummedRequestsCanBeMadeAgain(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i := range 40 {
 			h.say(fmt.Sprint(i), strings.Repeat("say ", 30+i*5))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			if i%7 == 6 {
 				h.stop()
 				h.start()
@@ -338,7 +339,7 @@ func TestNotSummedUp(t *testing.T) {
 		s.fail = nil
 		h.digest(time.Hour, 0) // somebody has just spoken
 		h.archived(s, "owner test:1#0@30: w8 w9")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		h.digest(time.Hour, 1)
 		h.archived(s, "owner test:1#0@37: w10 w11")
 	})
@@ -355,7 +356,7 @@ func TestNotSummedUpAtLength(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i := range 18 {
 			h.say(fmt.Sprint("m", i), fmt.Sprintf("w%d %s end%[1]d", i, strings.Repeat("x", 20_000)))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			synctest.Wait()
 		}
 		all := ""
@@ -457,7 +458,7 @@ func TestWhoseIsSummedUp(t *testing.T) {
 			m := message(fmt.Sprint("m", n), fmt.Sprintf("w%d %s", n, strings.Repeat("x", length)))
 			m.From.Role = role
 			h.deliver(m)
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			synctest.Wait()
 		}
 		as(chat.User, 1, 1150)
@@ -514,7 +515,7 @@ func TestDigest(t *testing.T) {
 		user := message("u", "w60")
 		user.At.Chat, user.From = "8", chat.Sender{ID: "8", Role: chat.User}
 		h.deliver(user)
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.digest(time.Hour, 3)
 		h.archived(s, "test:-5 test:-5#0@2: w50", "owner test:1#0@2: w1", "test:8 test:8#0@2: w60")
 		h.digest(time.Hour, 0)
@@ -529,15 +530,15 @@ func TestDigest(t *testing.T) {
 		h.say("new", "/new")
 		h.tell(6, 6)
 		h.say("r", "/retry")
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.digest(time.Hour, 2)
 		h.archived(s, "owner test:1#0@16: w4 w5", "owner test:1#1@5: w6")
 		h.digest(time.Hour, 0)
 
 		h.say("r2", "/retry")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.tell(7, 7)
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.digest(time.Hour, 1)
 		h.archived(s, "owner test:1#1@11: w7")
 		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
@@ -573,7 +574,7 @@ func TestDigestFails(t *testing.T) {
 		other.At.Chat = "2"
 		h.deliver(other)
 		for night, want := range []int{1, 0, 0, 2} {
-			time.Sleep(24 * time.Hour)
+			timetest.Sleep(24 * time.Hour)
 			parts, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour)
 			if fails := err != nil && err.Error() == "digest session test:1: no"; parts != want || fails != (night < 3) {
 				t.Errorf("night %d: %d, %v", night, parts, err)
@@ -600,7 +601,7 @@ func TestDigestIsBounded(t *testing.T) {
 		h.t.Helper()
 		var got []int
 		for range want {
-			time.Sleep(24 * time.Hour)
+			timetest.Sleep(24 * time.Hour)
 			parts, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour)
 			got, errs = append(got, parts), append(errs, err)
 		}
@@ -632,7 +633,7 @@ func TestDigestIsBounded(t *testing.T) {
 		h.set = func(c *agent.Settings) { set(c); c.Limits.Everybody.Requests = 3 }
 		play(t, h, func(h *house) {
 			crowd(h, 0, 3)
-			time.Sleep(24 * time.Hour)
+			timetest.Sleep(24 * time.Hour)
 			crowd(h, 3, 6)
 			h.digest(0, 0) // they have used it all
 			if errs := nights(h, 3, 3, 0); errors.Join(errs...) != nil {
@@ -658,7 +659,7 @@ func TestDigestIsBounded(t *testing.T) {
 			crowd(h, 0, 20) // ten of which nobody can keep anything
 			var errs []error
 			for range 5 {
-				time.Sleep(24 * time.Hour)
+				timetest.Sleep(24 * time.Hour)
 				_, err := h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour)
 				errs = append(errs, err)
 			}
@@ -694,7 +695,7 @@ func TestDigestIsBounded(t *testing.T) {
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			time.Sleep(2 * time.Hour)
+			timetest.Sleep(2 * time.Hour)
 		})
 	})
 }
@@ -706,7 +707,7 @@ func TestDigestMakesWay(t *testing.T) {
 	h := small(s)
 	play(t, h, func(h *house) {
 		h.tell(1, 1)
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		var parts int
 		var err error
 		go func() { parts, err = h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Minute) }()
@@ -724,7 +725,7 @@ func TestDigestMakesWay(t *testing.T) {
 		s.sum = echoing
 		h.say("3", "work")
 		h.digest(0, 0) // it does not wait for a turn
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		h.digest(time.Minute, 1) // and the rest is not worth it
 		h.archived(s, "owner test:1#0@2: w1")
 	})
@@ -752,15 +753,15 @@ func crashSummedUp(t *testing.T, lives ...int) (where string) {
 		h.t, h.store, h.said = t, m, map[string]string{}
 		s.die = nil
 		h.start()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		for i := range taken {
 			if !taken[i].Load() {
 				h.deliver(longer(i))
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 			}
 		}
 		h.deliver(longer(5))
-		time.Sleep(3 * time.Hour)
+		timetest.Sleep(3 * time.Hour)
 		for range 2 {
 			if _, err := h.pool.Digest(t.Context(), "dream", "dream/1", time.Hour); err != nil {
 				t.Error(err)
@@ -812,7 +813,7 @@ func summedLife(t *testing.T, dir string, s *shelf, taken *[5]atomic.Bool, life 
 	h := small(s)
 	h.t, h.store = t, m
 	h.start()
-	time.Sleep(time.Minute)
+	timetest.Sleep(time.Minute)
 	for i := range taken {
 		if taken[i].Load() {
 			continue
@@ -821,9 +822,9 @@ func summedLife(t *testing.T, dir string, s *shelf, taken *[5]atomic.Bool, life 
 			err := h.pool.Deliver(t.Context(), longer(i))
 			taken[i].Store(err == nil) // else the network delivers it again
 		}()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if i == 1 || i == 4 {
-			time.Sleep(2 * time.Hour)
+			timetest.Sleep(2 * time.Hour)
 			go func() { _, _ = h.pool.Digest(h.t.Context(), "dream", "dream/1", time.Hour) }()
 			synctest.Wait()
 		}
@@ -860,7 +861,7 @@ func TestSummedUpAndFound(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i, text := range []string{"My dog is called Rex.", "I like tea.", "Hm.", "What is my dog called?"} {
 			h.say(fmt.Sprint("m", i), text+strings.Repeat(" x", 560))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		h.want("Noted.", "Fine.", "Good.", "Rex.")
 		asked := model.Seen()
@@ -870,7 +871,7 @@ func TestSummedUpAndFound(t *testing.T) {
 		if got := asked[4].Messages[0].Text; got != "[What was said before, summed up by you:]\n- Ann's dog is called Rex" {
 			t.Errorf("told %q", got)
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		h.digest(time.Minute, 1)
 		hits, err := past.Search(t.Context(), chat.TheOwner, "dog called", 5)
 		if err != nil || len(hits) != 1 || hits[0].Session != "test:1" || hits[0].Text != "- Ann's dog is called Rex" {

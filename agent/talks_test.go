@@ -16,6 +16,7 @@ import (
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -55,7 +56,7 @@ func TestTalks(t *testing.T) {
 	play(t, &house{model: echo}, func(h *house) {
 		for i, text := range []string{strings.Repeat("long words ", 20), "/new", "hi [there]\u202e\nyou"} {
 			h.deliver(at(fmt.Sprint(i+1), "1", text))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		began := time.Now().Add(-time.Minute)
 		h.deliver(at("2", "2", "now then"))
@@ -64,7 +65,7 @@ func TestTalks(t *testing.T) {
 		for i := range 9 {
 			h.deliver(at("3", fmt.Sprint("more", i), "more"))
 			synctest.Wait()
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		if _, after, _ := h.store.Bucket("sessions").Get(h.t.Context(), "test:3"); after != before {
 			t.Errorf("written %d times in 9 minutes", after-before)
@@ -142,7 +143,7 @@ func TestSearch(t *testing.T) {
 			for _, c := range []string{"1", "2"} {
 				h.deliver(at(c, fmt.Sprint(i), text))
 				synctest.Wait()
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 			}
 		}
 		search := func(words string, most int) (found []string) {
@@ -289,7 +290,7 @@ func TestAside(t *testing.T) {
 		if err := h.store.Queue("inbox").Push(h.t.Context(), m.Key(), b); err != nil { // as it came, and was put aside
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		synctest.Wait()
 		h.sent = nil
 		all, err := h.pool.DeadLetters().List(h.t.Context())
@@ -323,15 +324,15 @@ func TestPoolStatus(t *testing.T) {
 	}}
 	play(t, h, func(h *house) {
 		h.deliver(at("1", "1", "hi"))
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		h.deliver(at("2", "1", "hi"))
 		h.deliver(at("2", "2", "hi"))
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		s, err := h.pool.Status(h.t.Context())
 		if err != nil || s.Running != 2 || s.Waiting != 3 || s.Oldest != 6*time.Second || s.Up != 6*time.Second {
 			t.Errorf("%+v, %v", s, err)
 		}
-		time.Sleep(5 * time.Minute)
+		timetest.Sleep(5 * time.Minute)
 		if s, err = h.pool.Status(h.t.Context()); err != nil || s.Running != 0 || s.Waiting != 0 || s.Oldest != 0 {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -398,14 +399,14 @@ func TestForgetBesideCommand(t *testing.T) {
 		h.store = dawdling{h.store}
 		h.start()
 		h.deliver(at("1", "2", "/context"))
-		time.Sleep(1500 * time.Millisecond)
+		timetest.Sleep(1500 * time.Millisecond)
 		h.deliver(at("1", "3", "/stop"))
 		h.want("There is nothing to stop.")
 		if err := h.pool.Forget(h.t.Context(), "test:1"); err != nil {
 			t.Fatal(err)
 		}
 		h.deliver(at("1", "4", "hi"))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		if last := h.asks[len(h.asks)-1]; len(last.Messages) != 1 {
 			t.Errorf("after all was forgotten the model was told %v", last.Messages)

@@ -15,6 +15,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -65,9 +66,9 @@ func TestErrandIsApart(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "work")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.deliver(errand("j/1", "remind me", chat.RunOptions{}))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("done", "reminded")
 		e.want(t, `j/1 answered "reminded" 0 false`)
 		if reply.Quote != "" || len(reply.Also) > 0 {
@@ -294,13 +295,13 @@ func TestEndIsToldFirst(t *testing.T) {
 				if c.want == "over the limit" {
 					h.deliver(errand("0", "go", look))
 				}
-				time.Sleep(time.Second)
+				timetest.Sleep(time.Second)
 				h.deliver(m)
-				time.Sleep(time.Second)
+				timetest.Sleep(time.Second)
 				if c.then != nil {
 					c.then(h)
 				}
-				time.Sleep(2 * time.Minute)
+				timetest.Sleep(2 * time.Minute)
 				synctest.Wait()
 				if fmt.Sprint(ends) != fmt.Sprint([]string{c.want, c.want}) {
 					t.Errorf("told %q, want %q twice", ends, c.want)
@@ -325,9 +326,9 @@ func TestNobodyJoinsAnErrand(t *testing.T) {
 	h := &house{tools: []tools.Tool{slow}, model: script(calls(call("1", "slow")), words("NOTHING_TO_SAY"), words("hello"))}
 	play(t, h, func(h *house) {
 		h.deliver(errand("1", "watch", chat.RunOptions{Quiet: true}))
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.say("2", "hi")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("hello")
 		if got := spoken(h.asks[1], 1); got != "tool ok" {
 			t.Errorf("the errand is asked %q", got)
@@ -464,7 +465,7 @@ func TestErrandThatNobodyApproves(t *testing.T) {
 	never.guards(h)
 	play(t, h, func(h *house) {
 		h.deliver(errand("1", "", chat.RunOptions{Tool: "danger", Args: "{}"}))
-		time.Sleep(25 * time.Hour)
+		timetest.Sleep(25 * time.Hour)
 		synctest.Wait()
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -486,7 +487,7 @@ func TestStopARun(t *testing.T) {
 		m := errand("1", "look", chat.RunOptions{Fresh: true, Quiet: true})
 		m.In = "cron:j"
 		h.deliver(m)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		elsewhere := message("s1", "/stop")
 		elsewhere.At.Chat = "2"
 		h.deliver(elsewhere)
@@ -577,7 +578,7 @@ func (b *bureau) run(life int) string {
 		b.say(h, errand)
 		synctest.Wait()
 	}
-	time.Sleep(time.Minute)
+	timetest.Sleep(time.Minute)
 	synctest.Wait()
 	h.stop()
 	if err := m.Close(); err != nil {
@@ -635,7 +636,7 @@ func TestOriginOfSubagents(t *testing.T) {
 		}, looking)
 		play(t, withSubagents(h), func(h *house) {
 			h.deliver(c.m)
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			synctest.Wait()
 			if got := fmt.Sprint(origins); got != c.want {
 				t.Errorf("came of %s\nwant %s", got, c.want)

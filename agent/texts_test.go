@@ -15,6 +15,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/texts/textstest"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -64,10 +65,10 @@ func TestAllFromCatalogue(t *testing.T) {
 			m := message(fmt.Sprint("origin", i), "hello")
 			m.Origin = origin
 			h.deliver(m)
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 		}
 		h.say("what was said", "/search hello")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		for i, text := range []string{
 			"look", "/help", "/start", "/new", "/retry", "/stop", "/undo", "/search", "/search unsaid", "/status", "/approvals", "/approvals revoke 7",
 			"/agents", "/agents stop", "/agents stop x", "/verbose", "/verbose on", "/verbose off", "/verbose", "/model", "/model x", "/model other",
@@ -75,7 +76,7 @@ func TestAllFromCatalogue(t *testing.T) {
 			"slowly", "/status", "/stop", "no key", "nothing", "hello", "/search hello", "/usage", "away", "hello", "hello", "hello", "hello", "/raise all", "hello",
 		} {
 			h.say(fmt.Sprint(i), text)
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 		}
 		m := message("guest", "/toolstats")
 		m.From = chat.Sender{ID: "8", Role: chat.User}
@@ -85,7 +86,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		old := message("old", "hello")
 		old.Time = time.Now().Add(-48 * time.Hour)
 		h.deliver(old)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		if len(h.sent) < 30 {
 			t.Errorf("only %d texts", len(h.sent))

@@ -11,6 +11,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -49,7 +50,7 @@ func TestUntrustedWhileShown(t *testing.T) {
 			}
 			h.say(fmt.Sprint(i), text)
 			synctest.Wait()
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		evil := "true https://evil.example"
 		if want := []string{"false ", evil, evil, evil, evil, "false "}; !slices.Equal(seen, want) {
@@ -94,7 +95,7 @@ func TestStatusTellsOfUntrustedContent(t *testing.T) {
 		check("after the page", true)
 		say("slow")
 		check("in a turn", true)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		h.stop()
 		h.start()

@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/store/mem"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -215,7 +216,7 @@ func TestEndThenCrash(t *testing.T) {
 			}
 		}
 		h.start()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("It is sunny.\n\nYou are welcome.")
 		if got, want := spoken(h.asks[0], 9), "user weather? | assistant  | tool done | user thanks"; got != want {
 			t.Errorf("asked %s", got)
@@ -285,7 +286,7 @@ func TestStrikes(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		synctest.Wait()
 		if len(h.asks) != 3 || len(h.sent) != 1 || !strings.HasPrefix(h.sent[0], "The same error came up three times, so the task is paused.\nError: ") {
 			t.Errorf("%d requests, said %q", len(h.asks), h.sent)
@@ -627,7 +628,7 @@ func TestStepsWhileArgumentsComeIn(t *testing.T) {
 	play(t, h, func(h *house) {
 		began := time.Now()
 		h.say("1", "go")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("ok")
 		if ran != 2 {
 			t.Errorf("ran %d times", ran)
@@ -699,7 +700,7 @@ func TestStepsHideLogins(t *testing.T) {
 	rec := watched(h)
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(5 * time.Minute)
+		timetest.Sleep(5 * time.Minute)
 		h.want("ok")
 		for _, s := range rec.steps {
 			all, _ := json.Marshal(s)
@@ -728,7 +729,7 @@ func TestStepsThatWait(t *testing.T) {
 	rec := watched(h)
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		last := map[string]chat.Step{}
 		rec.mu.Lock()
 		for _, s := range rec.steps {
@@ -738,7 +739,7 @@ func TestStepsThatWait(t *testing.T) {
 		if a, b := last["1"], last["2"]; a.State != chat.Waiting || a.Params["path"] != "gone.txt" || b.State != chat.Waiting || b.Params["path"] != "next.txt" {
 			t.Errorf("the steps are %+v, %+v", a, b)
 		}
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 	})
 }
 
@@ -760,7 +761,7 @@ func TestStepsOfBrokenStreams(t *testing.T) {
 	rec := watched(h)
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.want("ok")
 		if a, b := strings.Join(rec.states("call_0_0"), "|"), strings.Join(rec.states("b"), "|"); a != "wait|doing|success" || b != "wait|error" {
 			t.Errorf("steps %s and %s", a, b)
@@ -809,7 +810,7 @@ func TestReplySteps(t *testing.T) {
 	play(t, h, func(h *house) {
 		for i, text := range []string{"go", "hi", "/verbose off", "go", "/verbose on", "go"} {
 			h.say(fmt.Sprint(i), text)
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			if text == "/verbose off" {
 				rec.steps = nil
 			}
@@ -855,7 +856,7 @@ func TestStraySpeaks(t *testing.T) {
 	rec := watched(h)
 	play(t, h, func(h *house) {
 		h.say("1", "go")
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		h.want("ok")
 		if got := rec.states("1"); !spoke || got[len(got)-1] != "error still here" {
 			t.Errorf("spoke %v, steps %q", spoke, got)
@@ -906,7 +907,7 @@ func TestCallsInTheOrderAsked(t *testing.T) {
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "look")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		h.want("done")
 		all, err := h.pool.Calls(t.Context(), "test:1")
 		var names []string

@@ -15,6 +15,7 @@ import (
 	"parley/channels/admission"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 func from(id, text string) chat.Message {
@@ -103,7 +104,7 @@ func TestRS10Stranger(t *testing.T) {
 		admit(t, h)
 		for range 50 {
 			say(t, m, from("9", "my secret text"))
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		group := from("8", "my secret text")
 		group.Group = true
@@ -130,7 +131,7 @@ func TestRS10Stranger(t *testing.T) {
 			t.Errorf("%d dropped", st[0].Dropped)
 		}
 		h = m.start(0)
-		time.Sleep(20 * time.Minute)
+		timetest.Sleep(20 * time.Minute)
 		say(t, m, from("9", "again"))
 		h.drain()
 		if n := len(m.fake.Ops()); n != 2 {
@@ -155,7 +156,7 @@ func TestRS10Flood(t *testing.T) {
 			t.Errorf("%d answers in the first minute", n)
 		}
 		for minute := range 30 {
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			h := m.start(0)
 			for i := range 15 {
 				say(t, m, from(fmt.Sprint("x", minute, "-", i), "hi"))
@@ -218,7 +219,7 @@ func TestRS8Pairing(t *testing.T) {
 				t.Errorf("approved %+v, %v", p, err)
 			}
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if _, err := h.Access().Approve(t.Context(), told(m, "7")); !errors.Is(err, admission.ErrNoPairing) {
 			t.Errorf("approved after an hour: %v", err)
 		}
@@ -334,7 +335,7 @@ func TestMenus(t *testing.T) {
 			return nil
 		})
 		h := m.start(channeltest.Menus)
-		time.Sleep(5 * time.Hour)
+		timetest.Sleep(5 * time.Hour)
 		ops := m.fake.Ops()
 		if len(ops) != 3 || ops[2].Reply.Text != "new" {
 			t.Errorf("%+v", ops)

@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 // buttons are the powers of a channel with buttons.
@@ -364,7 +365,7 @@ func TestAskWithdrawOnTheWay(t *testing.T) {
 		if err := h.Questions().Withdraw(t.Context(), "q1"); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if ok, _ := m.fake.Press(t.Context(), room, "p", "q1", 0, chat.Sender{ID: "2"}); ok || len(m.fake.Ops(channeltest.Send)) != 1 {
 			t.Errorf("the buttons are still there: %v", ok)
 		}
@@ -449,15 +450,15 @@ func live(t *testing.T, m *machine, powers channeltest.Power, answer chat.Messag
 	admit(t, h)
 	a := ask(t, h, shall())
 	for len(m.fake.Shown(room)) == 0 && !dead(m) {
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 	}
 	for !dead(m) && m.fake.Say(t.Context(), answer) != nil {
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 	}
 	if !dead(m) && !a.answered() {
 		t.Error("the answer was taken and Ask still waits")
 	}
-	time.Sleep(time.Second)
+	timetest.Sleep(time.Second)
 	return a, h.texts(), !dead(m)
 }
 
@@ -486,20 +487,20 @@ func TestAskForgets(t *testing.T) {
 		}
 		next("answered")
 		next("open")
-		time.Sleep(47 * time.Hour)
+		timetest.Sleep(47 * time.Hour)
 		say(t, m, press("2", "answered", 0))
-		time.Sleep(47 * time.Hour)
+		timetest.Sleep(47 * time.Hour)
 		next("a")
 		left := func() map[string]bool { return keys(m.store.Bucket("questions")) }
 		if !left()["answered"] || !left()["open"] {
 			t.Errorf("left: %v", left())
 		}
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		next("b")
 		if left()["answered"] || !left()["open"] {
 			t.Errorf("left: %v", left())
 		}
-		time.Sleep(30 * 24 * time.Hour)
+		timetest.Sleep(30 * 24 * time.Hour)
 		next("c")
 		if left()["open"] || !left()["c"] {
 			t.Errorf("left: %v", left())
@@ -560,7 +561,7 @@ func TestP14PressNeverWaits(t *testing.T) {
 		if took := time.Since(start); took > 0 {
 			t.Errorf("150 answers took %v", took)
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if n := len(m.fake.Ops(channeltest.Edit)); n < 100 || n > 102 {
 			t.Errorf("%d edits, want the first hundred", n)
 		}

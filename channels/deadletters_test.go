@@ -16,6 +16,7 @@ import (
 	"parley/channels/channeltest"
 	"parley/chat"
 	"parley/store"
+	"parley/timetest"
 )
 
 // park leaves replies with those texts parked in the room.
@@ -29,7 +30,7 @@ func park(t *testing.T, m *machine, h *testHub, texts ...string) []chat.DeadLett
 	})
 	for _, text := range texts {
 		send(t, h, reply("id of "+text, text))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 	}
 	m.on(nil)
 	all, err := h.DeadLetters().List(t.Context())
@@ -190,7 +191,7 @@ func TestCommandOnce(t *testing.T) {
 		if got := m.fake.Shown(msg.At); slices.ContainsFunc(got, func(s string) bool { return s != "Sent again: 1." }) {
 			t.Errorf("the owner was told %q", got)
 		}
-		time.Sleep(49 * time.Hour)
+		timetest.Sleep(49 * time.Hour)
 		msg.ID = "later"
 		say(t, m, msg)
 		synctest.Wait()
@@ -257,11 +258,11 @@ func TestSentAndOldest(t *testing.T) {
 		h := m.start(0)
 		synctest.Wait()
 		send(t, h, reply("a", "one"), reply("b", "two"))
-		time.Sleep(7 * time.Minute)
+		timetest.Sleep(7 * time.Minute)
 		if st, err := h.Status(t.Context()); err != nil || st[0].Oldest != 7*time.Minute || st[0].Pending != 2 {
 			t.Errorf("%+v, %v", st, err)
 		}
-		time.Sleep(4 * time.Minute)
+		timetest.Sleep(4 * time.Minute)
 		h.drain()
 		if got := fmt.Sprint(sent); got != "[net old 0s 1 <nil> net a 10m0s 3 <nil> net b 10m0s 1 403]" {
 			t.Errorf("%s", got)
@@ -308,7 +309,7 @@ func TestP10ParkedOnce(t *testing.T) {
 			if err := h.Send(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		all, err := h.DeadLetters().List(t.Context())
 		if err != nil || len(all) != 1 || all[0].Reply.Text != "hello" {
@@ -337,13 +338,13 @@ func TestRetryOfUnasked(t *testing.T) {
 		told.Unasked, told.Run = true, "job/1"
 		send(t, h, told)
 		send(t, h, reply("b", "an answer"))
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		synctest.Wait()
 		if got, want := fmt.Sprint(fates), `[job/1 news 0 "gone" job/1 news 0 "gone" job/1 news 1 "gone"]`; got != want {
 			t.Errorf("told %s\nwant %s", got, want)
 		}
 		m.on(nil)
-		time.Sleep(12 * time.Hour)
+		timetest.Sleep(12 * time.Hour)
 		synctest.Wait()
 		if n := len(fates); n != 4 || fates[3] != `job/1 news 2 ""` {
 			t.Errorf("told %q", fates)

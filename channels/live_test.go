@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 const edits = channeltest.Splits | channeltest.Edits
@@ -22,7 +23,7 @@ func stream(live chat.Live, text string, each time.Duration) {
 	for i := range text {
 		if text[i] == ' ' {
 			live.Show(text[:i])
-			time.Sleep(each)
+			timetest.Sleep(each)
 		}
 	}
 	live.Show(text)
@@ -79,7 +80,7 @@ func TestLiveNeedsNoFinalEdit(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("all of it")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		live.Close()
 		send(t, h, reply("a", "all of it"))
 		h.drain()
@@ -97,7 +98,7 @@ func TestLiveGrowsAndShrinks(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		stream(live, "aaaa bbbb cccc dddd eeee", time.Second)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		m.shows("aaaa bbbb", "cccc dddd", "eeee")
 		live.Close()
 		send(t, h, reply("a", "aaaa bbbb changed"))
@@ -115,7 +116,7 @@ func TestP9LiveGoesOnAfterRestart(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("hello")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		live.Close()
 		h.stop()
 
@@ -123,7 +124,7 @@ func TestP9LiveGoesOnAfterRestart(t *testing.T) {
 		h = m.start(channeltest.All)
 		live = h.Live(t.Context(), reply("a", ""))
 		live.Show("hello, wait")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		m.shows("hello, wait")
 		m.crash = m.ops + 1 // dies before the view is closed
 		live.Close()
@@ -150,7 +151,7 @@ func TestP10LiveBacksOff(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		stream(live, strings.Repeat("word ", 20)+"end", time.Second)
-		time.Sleep(30 * time.Second)
+		timetest.Sleep(30 * time.Second)
 		edits := m.fake.Ops(channeltest.Edit)
 		if gap := edits[1].Time.Sub(edits[0].Time); gap < 30*time.Second {
 			t.Errorf("the next edit came after %v", gap)
@@ -191,12 +192,12 @@ func TestP9LiveUnclearEdit(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("one")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		if !keys(m.store.Bucket("delivery"))["a"] {
 			t.Error("the receipt is not journalled at once")
 		}
 		live.Show("one, no")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		live.Close()
 		m.shows("one, no")
 		send(t, h, reply("a", "one"))
@@ -213,9 +214,9 @@ func TestOldRecordsArePruned(t *testing.T) {
 		for _, id := range []string{"old", "young"} {
 			live := h.Live(t.Context(), reply(id, ""))
 			live.Show("never finished")
-			time.Sleep(20 * 24 * time.Hour)
+			timetest.Sleep(20 * 24 * time.Hour)
 			live.Close()
-			time.Sleep(11 * 24 * time.Hour)
+			timetest.Sleep(11 * 24 * time.Hour)
 		}
 		h.stop()
 		_, _ = m.store.Bucket("delivery").Put(t.Context(), "bad", []byte("{"), 0)
@@ -241,7 +242,7 @@ func TestP10LiveFirstMessageBacksOff(t *testing.T) {
 		defer h.stop()
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("one")
-		time.Sleep(15 * time.Second)
+		timetest.Sleep(15 * time.Second)
 		live.Close()
 		m.shows("one")
 		if n := len(m.fake.Ops()); n != 2 {
@@ -256,10 +257,10 @@ func TestLiveDeletedMessageIsSentAnew(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("one two")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		m.fake.Forget(room, 0)
 		live.Show("one two three")
-		time.Sleep(3 * time.Second)
+		timetest.Sleep(3 * time.Second)
 		m.shows()
 		live.Close()
 		send(t, h, reply("a", "one two three"))
@@ -286,15 +287,15 @@ func TestP9LiveHoldsBack(t *testing.T) {
 		send(t, h, reply("first", "first"))
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("second")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		close(refuse)
 		m.shows()
-		time.Sleep(6 * time.Second)
+		timetest.Sleep(6 * time.Second)
 		m.shows("first", "second")
 		send(t, h, reply("first", "first")) // dropped: it must not hold back for ever
 		live = h.Live(t.Context(), reply("b", ""))
 		live.Show("third")
-		time.Sleep(3 * time.Second)
+		timetest.Sleep(3 * time.Second)
 		m.shows("first", "second", "third")
 		live.Close()
 		h.stop()
@@ -309,7 +310,7 @@ func TestLiveFilesAndTakeBack(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			live := h.Live(t.Context(), reply(id, ""))
 			live.Show("partial")
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 			live.Close()
 		}
 		r := reply("a", "with a file")
@@ -330,12 +331,12 @@ func TestLiveTyping(t *testing.T) {
 		m.on(func(op channeltest.Op) error { return errors.New("no route") })
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		live.Close()
 		if n := len(m.fake.Ops(channeltest.Typing)); n != 3 {
 			t.Errorf("typing was shown %d times in 10 s, want 3", n)
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if n := len(m.fake.Ops()); n != 3 {
 			t.Errorf("%d operations after Close", n)
 		}
@@ -386,7 +387,7 @@ func TestP14LiveNeverBlocks(t *testing.T) {
 		m.on(func(op channeltest.Op) error { <-release; return nil })
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Show("one")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		start := time.Now()
 		live.Show("two")
 		if time.Since(start) > 0 {
@@ -416,7 +417,7 @@ func TestP15ThousandViews(t *testing.T) {
 			views = append(views, h.Live(t.Context(), chat.Reply{ID: at.Chat, To: at}))
 			views[i].Show("hello")
 		}
-		time.Sleep(3 * time.Second)
+		timetest.Sleep(3 * time.Second)
 		if n := runtime.NumGoroutine() - before; n > 2000 {
 			t.Errorf("%d goroutines", n)
 		}

@@ -15,6 +15,7 @@ import (
 	"parley/channels/network"
 	"parley/chat"
 	"parley/store"
+	"parley/timetest"
 )
 
 func send(t *testing.T, h *testHub, rs ...chat.Reply) {
@@ -48,7 +49,7 @@ func TestP9SlowUpload(t *testing.T) {
 		r := reply("a", "see")
 		r.Files = []chat.File{{Path: "film.mp4"}}
 		send(t, h, r)
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		h.drain()
 		if n := len(m.fake.Ops()); n != 1 {
 			t.Errorf("sent %d times", n)
@@ -200,7 +201,7 @@ func talk(t *testing.T, m *machine, h *testHub, long string) bool {
 		live := h.Live(ctx, reply("r2", ""))
 		for i := 1; i <= len(long); i += 5 {
 			live.Show(long[:i])
-			time.Sleep(200 * time.Millisecond)
+			timetest.Sleep(200 * time.Millisecond)
 		}
 		live.Close()
 	}
@@ -249,10 +250,10 @@ func TestP14BackoffDelaysOnlyItsChat(t *testing.T) {
 		if got := m.fake.Shown(other); len(got) != 1 {
 			t.Errorf("the other chat shows %q", got)
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		m.shows()
 		m.on(nil)
-		time.Sleep(5 * time.Minute)
+		timetest.Sleep(5 * time.Minute)
 		m.shows("one", "two")
 		h.stop()
 	})
@@ -269,9 +270,9 @@ func TestP10Backoff(t *testing.T) {
 		})
 		h := m.start(0)
 		send(t, h, reply("a", "one"), reply("b", "two"))
-		time.Sleep(23 * time.Hour)
+		timetest.Sleep(23 * time.Hour)
 		m.shows()
-		time.Sleep(3 * time.Hour)
+		timetest.Sleep(3 * time.Hour)
 		m.shows("two")
 		var tries []time.Time
 		for _, op := range m.fake.Ops() {
@@ -318,7 +319,7 @@ func TestP10AfterAndPermanent(t *testing.T) {
 				start := time.Now()
 				h := m.start(0)
 				send(t, h, reply("a", "one"), reply("b", "two"))
-				time.Sleep(time.Hour)
+				timetest.Sleep(time.Hour)
 				ops := m.fake.Ops()
 				if got := ops[1].Time.Sub(start); got != c.waits {
 					t.Errorf("went on after %v, want %v", got, c.waits)
@@ -343,7 +344,7 @@ func TestP14NoLaneSpins(t *testing.T) {
 		live := h.Live(t.Context(), chat.Reply{ID: "b", To: chat.Address{Channel: "net", Chat: "2"}})
 		live.Show("hi")
 		send(t, h, reply("a", "one"))
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		for _, kind := range []channeltest.Kind{channeltest.Send, channeltest.Typing} {
 			if n := len(m.fake.Ops(kind)); n < 10 || n > 200 {
 				t.Errorf("%d times %s in 10 s", n, kind)
@@ -363,7 +364,7 @@ func TestP10ParkedIsBounded(t *testing.T) {
 			if err := h.Send(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 		}
 		parked, err := h.DeadLetters().List(t.Context())
 		if err != nil || len(parked) != 1000 || parked[len(parked)-1].Reply.ID != "1202" {
@@ -390,7 +391,7 @@ func TestP16Shutdown(t *testing.T) {
 		h := m.start(channeltest.Splits)
 		dead := chat.Address{Channel: "net", Chat: "dead"}
 		send(t, h, chat.Reply{ID: "x", To: dead, Text: "x"}, chat.Reply{ID: "y", To: dead, Text: "y"}, reply("a", "aaaa bbbb cccc"))
-		time.Sleep(1500 * time.Millisecond)
+		timetest.Sleep(1500 * time.Millisecond)
 		h.stop() // the second part is on its way
 		m.shows("aaaa", "bbbb")
 
@@ -418,14 +419,14 @@ func TestP19DiskFull(t *testing.T) {
 		})
 		h := m.start(channeltest.Splits)
 		send(t, h, reply("a", "aaaa bbbb"))
-		time.Sleep(10 * time.Minute)
+		timetest.Sleep(10 * time.Minute)
 		if err := h.Send(t.Context(), reply("b", "x")); err == nil {
 			t.Error("a full disk took a reply")
 		}
 		m.shows("aaaa")
 		m.on(nil)
 		m.fill(false)
-		time.Sleep(6 * time.Minute)
+		timetest.Sleep(6 * time.Minute)
 		m.shows("aaaa", "bbbb")
 		h.stop()
 	})
@@ -582,7 +583,7 @@ func TestP10RecoveryEndsTheWait(t *testing.T) {
 			if err := hub.Send(t.Context(), reply("a", "one")); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(10 * time.Minute)
+			timetest.Sleep(10 * time.Minute)
 			trouble.SetHealth(nil) // there was nothing to recover from
 			synctest.Wait()
 			before := len(m.fake.Ops())

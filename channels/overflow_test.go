@@ -14,6 +14,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/timetest"
 	"parley/workspace"
 )
 
@@ -184,14 +185,14 @@ func TestOverflowRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		send(t, h, r)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if shown := m.fake.Shown(room); len(shown) != 10 || len(m.sentFiles()) > 0 {
 			t.Errorf("without room for the file, the chat shows %d messages", len(shown))
 		}
 		if err := os.Remove(inTheWay); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Minute)
+		timetest.Sleep(10 * time.Minute)
 		h.drain()
 		kept := answers(t, files)
 		shown := m.fake.Shown(room)
@@ -301,7 +302,7 @@ func TestP28AnswersArePruned(t *testing.T) {
 		old, young := runaway(), runaway()
 		old.For, young.ID = chat.TheOwner, "young"
 		send(t, h, old, young)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		kept := answers(t, files)
 		for name := range kept {
 			then := time.Now() // which is not the disk's
@@ -312,7 +313,7 @@ func TestP28AnswersArePruned(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(25 * time.Hour)
+		timetest.Sleep(25 * time.Hour)
 		left := answers(t, files)
 		for name := range left {
 			if strings.HasPrefix(name, "inbox/answers/") {

@@ -10,6 +10,7 @@ import (
 	"parley/channels"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 // answer is the reply of a turn that says others on its way.
@@ -24,15 +25,15 @@ func turn(t *testing.T, h *testHub, others ...chat.Reply) bool {
 	live := h.Live(t.Context(), reply("re", ""))
 	defer live.Close()
 	live.Show("some of it, partial")
-	time.Sleep(5 * time.Second)
+	timetest.Sleep(5 * time.Second)
 	for _, r := range others {
 		if h.Send(t.Context(), r) != nil {
 			return false
 		}
 	}
-	time.Sleep(5 * time.Second)
+	timetest.Sleep(5 * time.Second)
 	live.Show("some of it, partial still")
-	time.Sleep(5 * time.Second)
+	timetest.Sleep(5 * time.Second)
 	live.Close()
 	return h.Send(t.Context(), answer()) == nil
 }
@@ -95,7 +96,7 @@ func TestP9OvertakenAcrossLives(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("re", ""))
 		live.Show("some of it")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		send(t, h, reply("ask", "Shall I?"))
 		live.Close()
 		synctest.Wait()
@@ -104,7 +105,7 @@ func TestP9OvertakenAcrossLives(t *testing.T) {
 		h = m.start(channeltest.All)
 		live = h.Live(t.Context(), reply("re", "")) // the turn goes on
 		live.Show("some more of it")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		m.shows("some more of it", "Shall I?")
 		live.Close()
 		send(t, h, answer())

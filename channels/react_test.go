@@ -12,6 +12,7 @@ import (
 	"parley/channels/channeltest"
 	"parley/chat"
 	"parley/store"
+	"parley/timetest"
 )
 
 // marked lists the marks that were made, as "message mark".
@@ -37,15 +38,15 @@ func TestMarks(t *testing.T) {
 		admit(t, h)
 		msg, joined := by("2", "hi"), by("2", "and this")
 		say(t, m, msg)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		live := h.Live(t.Context(), to(msg))
 		say(t, m, joined)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		live.Close()
 		r := to(msg)
 		r.Also = []string{joined.ID}
 		send(t, h, r)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		got := m.marked()
 		slices.SortStableFunc(got, func(a, b string) int { return int(a[0]) - int(b[0]) })
 		for _, want := range []string{msg.ID + " seen", msg.ID + " working", joined.ID + " seen", msg.ID + " done", joined.ID + " done"} {
@@ -69,7 +70,7 @@ func TestMarksOnlyWhereTheyHelp(t *testing.T) {
 		quick := by("2", "hi")
 		say(t, m, quick)
 		live := h.Live(t.Context(), to(quick))
-		time.Sleep(500 * time.Millisecond)
+		timetest.Sleep(500 * time.Millisecond)
 		live.Close()
 		send(t, h, to(quick))
 		say(t, m, by("1", "/pair"))
@@ -80,7 +81,7 @@ func TestMarksOnlyWhereTheyHelp(t *testing.T) {
 		if m.fake.Say(t.Context(), by("2", "not now")) == nil {
 			t.Error("acknowledged")
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if got := m.marked(); len(got) > 0 {
 			t.Errorf("%q", got)
 		}
@@ -106,14 +107,14 @@ func TestMarksAreAskedLess(t *testing.T) {
 		admit(t, h)
 		msg := by("2", "hi")
 		say(t, m, msg)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		h.Live(t.Context(), to(msg)).Close()
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		if got := m.marked(); len(got) != 1 {
 			t.Errorf("marked %q, want one try", got)
 		}
 		say(t, m, from("2", "elsewhere"))
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		send(t, h, reply("a", "not delayed"))
 		synctest.Wait()
 		m.shows("not delayed")
@@ -144,11 +145,11 @@ func TestMarksThatAreNotNeeded(t *testing.T) {
 			say(t, m, msg)
 			all = append(all, msg)
 		}
-		time.Sleep(3 * time.Second)
+		timetest.Sleep(3 * time.Second)
 		for _, msg := range all {
 			send(t, h, to(msg))
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if got := m.marked(); fmt.Sprint(got) != "[x0 seen x0 done]" {
 			t.Errorf("%q", got)
 		}
@@ -165,15 +166,15 @@ func TestP15MarksAreBounded(t *testing.T) {
 			msg := by("2", "hi")
 			msg.ID = fmt.Sprint("x", i)
 			say(t, m, msg)
-			time.Sleep(time.Millisecond)
+			timetest.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if n := len(m.marked()); n < 1000 || n > 1100 {
 			t.Errorf("%d marks, want the first 1000", n)
 		}
 		last := by("2", "after the flood")
 		say(t, m, last)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		if m.fake.Mark(last.ID) != channels.Seen {
 			t.Error("no room any more")
 		}

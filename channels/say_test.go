@@ -12,6 +12,7 @@ import (
 	"parley/channels/admission"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 // offer is a message with buttons that nobody waits for, to the user 2.
@@ -29,7 +30,7 @@ func TestD087ButtonsSay(t *testing.T) {
 		h := m.start(buttons)
 		admit(t, h)
 		send(t, h, offer())
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		for name, msg := range map[string]chat.Message{
 			"an unknown sender": press("9", "o1", 0), "nobody": press("", "o1", 0), "above": press("2", "o1", 2), "another": press("2", "o2", 0),
 		} {
@@ -64,7 +65,7 @@ func TestSayNumbered(t *testing.T) {
 		h := m.start(0)
 		admit(t, h)
 		send(t, h, offer())
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		m.shows("Tea or coffee?\n\n1. Tea\n2. Coffee\n\nAnswer with a number or in your own words.")
 		for _, text := range []string{"1", "t", "Tea"} {
 			say(t, m, by("2", text))
@@ -85,7 +86,7 @@ func TestSayIsTakenOrComesAgain(t *testing.T) {
 		h := m.start(buttons)
 		admit(t, h)
 		send(t, h, offer())
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.mu.Lock()
 		m.refuse = channels.ErrWithdrawn
 		h.mu.Unlock()
@@ -151,15 +152,15 @@ func offering(t *testing.T, m *machine, heard map[string]string) bool {
 	defer h.stop()
 	admit(t, h)
 	for !dead(m) && h.Send(t.Context(), offer()) != nil {
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 	}
 	for len(m.fake.Shown(room)) == 0 && !dead(m) {
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 	}
 	for !dead(m) && m.fake.Say(t.Context(), press("2", "o1", 1)) != nil {
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 	}
-	time.Sleep(time.Second)
+	timetest.Sleep(time.Second)
 	for _, said := range h.heard {
 		if old := heard[said.ID]; old != "" && old != said.Text {
 			t.Errorf("heard %q and %q", old, said.Text)

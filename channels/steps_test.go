@@ -8,6 +8,7 @@ import (
 
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 // C-008, C-017, §2.10: the steps are lines of the message that becomes the answer,
@@ -21,7 +22,7 @@ func TestC008StepsAreOneMessage(t *testing.T) {
 		shows := func(s chat.Step, want string) {
 			t.Helper()
 			live.Step(s)
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 			m.shows(want)
 		}
 		shows(chat.Step{Call: "1", Tool: "web_search", State: chat.Waiting}, "> ⏳ web\\_search\n\n")
@@ -56,7 +57,7 @@ func TestStepsKeepTheRate(t *testing.T) {
 			for i := range 50 {
 				call := fmt.Sprint(i)
 				live.Step(chat.Step{Call: call, Tool: "read_file", State: chat.Running})
-				time.Sleep(pause)
+				timetest.Sleep(pause)
 				live.Step(chat.Step{Call: call, State: chat.Done})
 			}
 			live.Close()
@@ -88,7 +89,7 @@ func TestStepsAreNoMarkup(t *testing.T) {
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Step(chat.Step{Call: "1", Tool: "`x`", State: chat.Running, Tip: "*b* _i_ [l](https://evil.example) <@1> ~s~ ||p|| \\ # &lt;\n> y\u202e\x1b[2J"})
 		live.Step(chat.Step{Call: "2", Tool: "long", State: chat.Running, Tip: strings.Repeat("ä", 100)})
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		m.shows("> 🔧 \\`x\\` \\*b\\* \\_i\\_ \\[l\\](https\\://evil.example) \\<@1\\> \\~s\\~ \\|\\|p\\|\\| \\\\ \\# &lt; \\> y \\[2J\n" +
 			"> 🔧 long " + strings.Repeat("ä", 72) + "…\n\n")
 		live.Close()
@@ -138,7 +139,7 @@ func TestStepsAreCutAlike(t *testing.T) {
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Step(chat.Step{Call: "1", Tool: "clock", State: chat.Done})
 		live.Show("one two three four")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		m.shows("> 🔧 clock\n\none", "two three four")
 		live.Close()
 		r := reply("a", "one two three four")
@@ -159,7 +160,7 @@ func TestP9StepsAcrossLives(t *testing.T) {
 		h := m.start(channeltest.All)
 		live := h.Live(t.Context(), reply("a", ""))
 		live.Step(chat.Step{Call: "1", Tool: "clock", State: chat.Running})
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		m.shows("> 🔧 clock\n\n")
 		m.mu.Lock()
 		m.crash = m.ops + 1

@@ -11,6 +11,7 @@ import (
 	"parley/channels/channeltest"
 	"parley/chat"
 	"parley/texts/textstest"
+	"parley/timetest"
 )
 
 // data is what the hub says that is in no language.
@@ -31,7 +32,7 @@ func TestAllFromCatalogue(t *testing.T) {
 			return nil
 		})
 		send(t, h, reply("parked", "words"))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		say(t, m, from("9", "who is there?"))
 		synctest.Wait()
 		asking, err := h.Access().Pairings(t.Context())
@@ -49,7 +50,7 @@ func TestAllFromCatalogue(t *testing.T) {
 			msg := from("1", text)
 			msg.At = office
 			say(t, m, msg)
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 		}
 		for id, q := range map[string]chat.Question{
 			"yes": {Choices: []string{"Ｙｅｓ", "Ｎｏ"}}, "free": {Choices: []string{"Ｙｅｓ", "Ｎｏ"}, Free: true},
@@ -57,12 +58,12 @@ func TestAllFromCatalogue(t *testing.T) {
 		} {
 			q.ID = id
 			go h.Questions().Ask(t.Context(), chat.Reply{ID: "q" + id, To: office, Ask: &q}) //nolint:errcheck // it is withdrawn
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			if err := h.Questions().Withdraw(t.Context(), id); err != nil {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		n := 0
 		for _, who := range []string{"office", "2", "9"} {
 			for _, text := range m.fake.Shown(chat.Address{Channel: "net", Chat: who}) {
@@ -90,7 +91,7 @@ func TestStepsFromCatalogue(t *testing.T) {
 		live.Step(chat.Step{Call: "1", Tool: "look", State: chat.Running})
 		live.Step(chat.Step{Call: "1", State: chat.Failed})
 		live.Show("…")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		m.shows("> 🔧 look, 1 ｆａｉｌｅｄ\n\n…")
 		live.Close()
 	})

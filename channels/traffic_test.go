@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"parley/timetest"
 )
 
 // P15: a chat with nothing on its way takes no memory.
@@ -17,7 +19,7 @@ func TestP15Traffic(t *testing.T) {
 		if n := tr.stalled(); n != 2 || !tr.isBusy("a") || !tr.isBusy("b") || tr.isBusy("c") {
 			t.Errorf("%d stalled, %+v", n, tr.destinations)
 		}
-		time.Sleep(58 * time.Second)
+		timetest.Sleep(58 * time.Second)
 		if n := tr.stalled(); n != 0 {
 			t.Errorf("%d stalled when they are about to be tried", n)
 		}

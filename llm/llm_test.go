@@ -11,6 +11,7 @@ import (
 
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/timetest"
 )
 
 func fail(kind llm.Kind, after time.Duration) llmtest.Answer {
@@ -143,11 +144,11 @@ func TestFallbackLetsModelsRest(t *testing.T) {
 		if n := len(a.Seen()); n != 1 {
 			t.Fatalf("a was asked %d times while it rests", n)
 		}
-		time.Sleep(30 * time.Second)
+		timetest.Sleep(30 * time.Second)
 		ask("a")
 		a.Add(fail(llm.RateLimited, 2*time.Minute))
 		ask("b")
-		time.Sleep(119 * time.Second)
+		timetest.Sleep(119 * time.Second)
 		ask("b")
 		b.Add(fail(llm.Auth, 0))
 		ask("a") // all the others failed: one that rests is asked all the same

@@ -10,6 +10,7 @@ import (
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/store"
+	"parley/timetest"
 )
 
 func scripted(f func(llm.Request) llmtest.Answer) llm.Model { return &llmtest.Script{Else: f} }
@@ -107,7 +108,7 @@ func TestTold(t *testing.T) {
 		a.answers("**MEMORY.md**\n\na ``` fence\n\n**HEARD.md**\n\ncats purr\n\nI remember 3 parts of past conversations (1 not processed yet).")(n.Show(ctx, "x:1"))
 		a.dream("x:1")
 		a.write("x:1", userFile, "- Ann\n")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		list := "The last changes of my memory of you:\n\n- `2` 2000-01-01 01:00, edited, USER.md"
 		a.answers(list + first + "\n\n" + n.say().HowToUndo)(n.Changes(ctx, "x:1", ""))
 		a.answers(first + "\n\n````diff\n--- MEMORY.md\n+++ MEMORY.md\n@@ -0,0 +1 @@\n+a ``` fence\n--- HEARD.md\n+++ HEARD.md\n@@ -0,0 +1 @@\n+cats purr\n````")(n.Changes(ctx, "x:1", "1"))

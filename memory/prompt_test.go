@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/timetest"
 	"parley/workspace"
 )
 
@@ -94,7 +95,7 @@ func TestStable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := folder{"AGENTS.md": "one", "SOUL.md": "two"}
 		files, facts := system(t, f)
-		time.Sleep(100 * time.Hour)
+		timetest.Sleep(100 * time.Hour)
 		if files2, facts2 := system(t, f); files2 != files || facts2 != facts {
 			t.Errorf("got %q, later %q", files+facts, files2+facts2)
 		}

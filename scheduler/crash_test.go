@@ -19,6 +19,7 @@ import (
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/storetest"
+	"parley/timetest"
 )
 
 var errDead = errors.New("the process is dead")
@@ -155,7 +156,7 @@ func TestP6FireOnce(t *testing.T) {
 
 // Two schedulers on one store run nothing twice (P12).
 func TestP12Two(t *testing.T) {
-	run := func(t *testing.T, s store.Store, jobs int, every, d time.Duration) {
+	run := func(t *testing.T, s store.Store, jobs int, every, d time.Duration, sleep func(time.Duration)) {
 		var mu sync.Mutex
 		count, house := map[string]int{}, 0
 		c := scheduler.Config{Store: s, Zone: time.UTC, MaxJobs: func() int { return jobs }, MinInterval: time.Millisecond,
@@ -188,7 +189,7 @@ func TestP12Two(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(d)
+		sleep(d)
 		cancel()
 		live.Wait()
 		all, err := one.Jobs(t.Context())
@@ -208,7 +209,9 @@ func TestP12Two(t *testing.T) {
 		}
 	}
 	t.Run("mem", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { run(t, newWorld(t).store, 200, time.Hour, 3*time.Hour+time.Minute) })
+		synctest.Test(t, func(t *testing.T) {
+			run(t, newWorld(t).store, 200, time.Hour, 3*time.Hour+time.Minute, timetest.Sleep)
+		})
 	})
 	t.Run("bolt", func(t *testing.T) {
 		db, err := bolt.Open(t.Context(), bolt.Config{Dir: t.TempDir()})
@@ -216,7 +219,8 @@ func TestP12Two(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		run(t, storetest.Watch(db, func(string) {}, func(string) {}), 20, 700*time.Millisecond, 1600*time.Millisecond)
+		watched := storetest.Watch(db, func(string) {}, func(string) {})
+		run(t, watched, 20, 700*time.Millisecond, 1600*time.Millisecond, time.Sleep)
 	})
 }
 
@@ -244,7 +248,7 @@ func TestPropertyP12P23(t *testing.T) {
 					w.open()
 				case "down":
 					w.stop()
-					time.Sleep(d)
+					timetest.Sleep(d)
 					w.open()
 				default:
 					step, is := map[string]time.Duration{"hour back": -time.Hour, "day back": -24 * time.Hour, "hour on": time.Hour, "day on": 24 * time.Hour}[deed]

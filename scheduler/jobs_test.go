@@ -14,6 +14,7 @@ import (
 	"parley/chat"
 	"parley/scheduler"
 	"parley/store"
+	"parley/timetest"
 )
 
 var hourly = scheduler.Schedule{Every: time.Hour}
@@ -579,7 +580,7 @@ func TestP13ToldLater(t *testing.T) {
 		w.add(scheduler.Job{ID: "once", Schedule: scheduler.Schedule{At: at(1)}})
 		j := w.add(scheduler.Job{ID: "fails", Name: "news", Schedule: scheduler.Schedule{Cron: "0 0 * * *"}})
 		w.hold, w.mute = true, errors.New("disk full")
-		time.Sleep(28 * time.Hour)
+		timetest.Sleep(28 * time.Hour)
 		s := w.open()
 		w.wait(time.Minute)
 		if j := w.job("once"); j.Off || len(j.Runs) != 0 {
@@ -651,7 +652,7 @@ func TestNoteDelivery(t *testing.T) {
 					w.open()
 					defer w.stop()
 					w.add(scheduler.Job{ID: "j", Schedule: sch, Text: "t"})
-					time.Sleep(time.Hour + time.Minute)
+					timetest.Sleep(time.Hour + time.Minute)
 					synctest.Wait()
 					m := w.runs[0]
 					for _, news := range c.told {

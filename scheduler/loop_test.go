@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/scheduler"
+	"parley/timetest"
 )
 
 // The three kinds of schedules fire, and a job that is due once is removed (D-094, D-095).
@@ -64,7 +65,7 @@ func TestP12Missed(t *testing.T) {
 					w := newWorld(t)
 					j := w.add(c.job)
 					if how == "down" {
-						time.Sleep(c.down)
+						timetest.Sleep(c.down)
 					}
 					w.open()
 					if how == "asleep" {
@@ -100,7 +101,7 @@ func TestP13Staggered(t *testing.T) {
 		for range 10 {
 			w.add(scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}})
 		}
-		time.Sleep(10 * time.Hour)
+		timetest.Sleep(10 * time.Hour)
 		w.open()
 		w.wait(2400 * time.Millisecond)
 		if got := len(w.ran()); got != 5 {

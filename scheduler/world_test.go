@@ -16,6 +16,7 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/texts"
+	"parley/timetest"
 )
 
 var (
@@ -121,7 +122,7 @@ func (w *world) open() *scheduler.Scheduler {
 
 // wait lets time pass.
 func (w *world) wait(d time.Duration) {
-	time.Sleep(d)
+	timetest.Sleep(d)
 	synctest.Wait()
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // key returns the part of an id before the dash.
@@ -87,10 +88,10 @@ func TestWorkOrder(t *testing.T) {
 				push(t, q, id)
 				want[fmt.Sprint(k)] = append(want[fmt.Sprint(k)], id)
 			}
-			time.Sleep(10 * time.Second)
+			timetest.Sleep(10 * time.Second)
 		}
 		for size(t, q) > 0 {
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 		}
 		if took := time.Since(start); took > 5*time.Minute+2*time.Second {
 			t.Errorf("took %v: keys waited for each other", took)
@@ -140,7 +141,7 @@ func TestWorkLeavesWhenIdle(t *testing.T) {
 		if n := counted(idle + 1); n != idle+1 {
 			t.Errorf("%d goroutines for one key, want 1", n-idle)
 		}
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if n := counted(idle); n != idle {
 			t.Errorf("%d goroutines stay, want none", n-idle)
@@ -149,7 +150,7 @@ func TestWorkLeavesWhenIdle(t *testing.T) {
 			t.Errorf("%d runs, the last with %d items, want 1 with 3", runs, len(in))
 		}
 		push(t, q, "a-4")
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if runs != 2 || len(in) != 1 {
 			t.Errorf("%d runs, the last with %d items, want 2 with 1", runs, len(in))
@@ -173,9 +174,9 @@ func TestWorkJoins(t *testing.T) {
 			time.Sleep(time.Minute)
 		})
 		push(t, q, "a-1")
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		push(t, q, "a-2", "a-3")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		stop()
 		if got := fmt.Sprint(batches); got != "[[a-1] [a-2 a-3]]" {
 			t.Errorf("batches = %v", got)

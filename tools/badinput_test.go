@@ -12,6 +12,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools/arguments"
 	"parley/workspace"
 )
@@ -139,7 +140,7 @@ func TestBadInput(t *testing.T) {
 			if next.Name, next.Args = "echo", `{"path":"x"}`; k.Call(t.Context(), next).Text != next.Args {
 				t.Errorf("%s: the next call fails", c.what)
 			}
-			time.Sleep(2 * time.Hour) // for the deaf
+			timetest.Sleep(2 * time.Hour) // for the deaf
 		})
 	}
 	if said != 100_000 {

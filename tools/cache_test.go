@@ -19,6 +19,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/workspace"
 )
 
@@ -59,7 +60,7 @@ func TestCacheLasts(t *testing.T) {
 				}
 				k := turnOf(t, cfg, chat.User, u)
 				first := k.Call(t.Context(), callTo("u", ""))
-				time.Sleep(wait)
+				timetest.Sleep(wait)
 				if c.ttl >= 0 { // without a cache a turn has none of its own either
 					k = turnOf(t, cfg, chat.User, u)
 				}
@@ -268,7 +269,7 @@ func TestCacheSurvives(t *testing.T) {
 		session("a", func(_ *Cache, call func(session, args string) Result) {
 			call("telegram:1", `{"i":1}`)
 			call("telegram:11", `{"i":1}`)
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			if len(kept()) != 2 { // without a shutdown, too
 				t.Errorf("kept %q", kept())
 			}
@@ -294,7 +295,7 @@ func TestCacheSurvives(t *testing.T) {
 			if r := call("telegram:11", `{"i":1}`); r.Cached {
 				t.Errorf("after a change of the settings: %+v", r)
 			}
-			time.Sleep(fiveMinutes)
+			timetest.Sleep(fiveMinutes)
 			if r := call("telegram:11", `{"i":1}`); r.Cached {
 				t.Errorf("after its time: %+v", r)
 			}
@@ -302,7 +303,7 @@ func TestCacheSurvives(t *testing.T) {
 		if _, err := bucket.Put(t.Context(), "telegram:1 broken", []byte("{"), store.Any); err != nil {
 			t.Fatal(err)
 		}
-		session("b", func(_ *Cache, _ func(session, args string) Result) { time.Sleep(3 * fiveMinutes) })
+		session("b", func(_ *Cache, _ func(session, args string) Result) { timetest.Sleep(3 * fiveMinutes) })
 		if left := kept(); len(left) > 0 {
 			t.Errorf("never deleted: %q", left)
 		}
@@ -324,10 +325,10 @@ func TestStatsSurvive(t *testing.T) {
 		var writer sync.WaitGroup
 		writer.Go(func() { stats.Run(ctx) })
 		stats.RolledBack("web_search")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		full.is.Store(false)
 		stats.RolledBack("web_search")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		stop()
 		writer.Wait()
 		again, err := OpenStats(t.Context(), full, slog.New(slog.DiscardHandler))

@@ -12,6 +12,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools/arguments"
 )
 
@@ -306,7 +307,7 @@ func TestLookupsTogether(t *testing.T) {
 		if took := time.Since(start); took > 500*time.Millisecond+grace {
 			t.Errorf("a stop took %v", took)
 		}
-		time.Sleep(time.Hour) // for the deaf one
+		timetest.Sleep(time.Hour) // for the deaf one
 	})
 }
 

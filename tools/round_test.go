@@ -13,6 +13,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 )
 
 // A lab has tools that take a second and note when they began and ended.
@@ -305,7 +306,7 @@ func TestStop(t *testing.T) {
 			if r := kitOf(t, u).Call(ctx, callTo("a", "")); r.Text != c.want || time.Since(start) != c.took {
 				t.Errorf("%s: %+v after %v; want %q", c.name, r, time.Since(start), c.want)
 			}
-			time.Sleep(time.Hour) // for the deaf one
+			timetest.Sleep(time.Hour) // for the deaf one
 		})
 	}
 }

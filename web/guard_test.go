@@ -15,6 +15,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/timetest"
 )
 
 const public = "https://chat.example.com"
@@ -358,7 +359,7 @@ func TestGuesses(t *testing.T) {
 						if r.Header.Get("Retry-After") == "" {
 							t.Fatal("it does not say when to try again")
 						}
-						time.Sleep(300 * time.Millisecond)
+						timetest.Sleep(300 * time.Millisecond)
 					default:
 						t.Fatalf("guess %d: %d", i, r.StatusCode)
 					}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/store"
+	"parley/timetest"
 )
 
 // R-S5: the cookie is for this site and for the server only.
@@ -106,7 +107,7 @@ func TestShortTokenWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.renewLogin(t, codeOf(t, link))
-		time.Sleep(addressInterval)
+		timetest.Sleep(addressInterval)
 		f.want(t, 204, right)
 	})
 }
@@ -152,7 +153,7 @@ func TestLoginLife(t *testing.T) {
 		f := newFace(t)
 		boss := f.owner(t)
 		for range 10 {
-			time.Sleep(20 * 24 * time.Hour)
+			timetest.Sleep(20 * 24 * time.Hour)
 			if r := f.want(t, 200, asking{path: "/", by: boss}); len(r.Cookies()) != 1 || r.Cookies()[0].Value != boss {
 				t.Error("the browser is not told that it holds for longer")
 			}
@@ -160,7 +161,7 @@ func TestLoginLife(t *testing.T) {
 				t.Error("renewed twice in a day")
 			}
 		}
-		time.Sleep(31 * 24 * time.Hour)
+		timetest.Sleep(31 * 24 * time.Hour)
 		f.want(t, 401, asking{path: "/", by: boss})
 		f.owner(t)
 		if n := strings.Count(f.dump(t), " login/"); n != 1 {
@@ -184,19 +185,19 @@ func TestLinks(t *testing.T) {
 		for range 3 { // a preview of the link
 			f.want(t, 200, asking{path: strings.TrimPrefix(page, home)})
 		}
-		time.Sleep(23 * time.Hour)
+		timetest.Sleep(23 * time.Hour)
 		f.renewLogin(t, codeOf(t, anna))
 		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, anna)})
 		f.renewLogin(t, codeOf(t, start))
 		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, start)})
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, asked)})
 
 		late, err := f.Link(t.Context(), "anna")
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(25 * time.Hour)
+		timetest.Sleep(25 * time.Hour)
 		f.want(t, 401, asking{method: "POST", path: "/signin", body: codeOf(t, late)})
 
 		f.owner(t)

@@ -13,6 +13,7 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/texts"
+	"parley/timetest"
 )
 
 // newBook returns the Book in s.
@@ -41,10 +42,10 @@ func TestBookLetsGo(t *testing.T) {
 		who := Spender{Person: "test:7"}
 		for i, want := range []float64{10, 20, 10} {
 			if i == 2 {
-				time.Sleep(24 * time.Hour)
+				timetest.Sleep(24 * time.Hour)
 			}
 			b.Charge(t.Context(), who, 1, "main", llm.Usage{In: 10})
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			if got := spent(t, b, who, Tokens); got != want {
 				t.Errorf("%v tokens are spent, want %v", got, want)
 			}

@@ -13,6 +13,7 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -68,7 +69,7 @@ func TestApprovals(t *testing.T) {
 				t.Errorf("revoke %+v: %v", gone, err)
 			}
 		}
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		if got := list(); len(got) != 1 {
 			t.Errorf("an hour later: %+v", got)
 		}

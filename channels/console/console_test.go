@@ -18,6 +18,7 @@ import (
 
 	"parley/channels"
 	"parley/chat"
+	"parley/timetest"
 )
 
 // P9: what nobody is there to read waits, and is seen at once by whoever comes.
@@ -31,7 +32,7 @@ func TestNobodyThereThenSomebody(t *testing.T) {
 				_, err := h.Send(ctx, chat.Reply{ID: "job/1", To: here, Text: "good morning", Files: []chat.File{{Path: "out/a.txt"}}})
 				sent <- err
 			}()
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			g := h.connect(ctx, as)
 			_, hangUp := g.start(ctx)
 			defer hangUp()
@@ -39,7 +40,7 @@ func TestNobodyThereThenSomebody(t *testing.T) {
 			if got := replyText(f); got != "good morning\n[file: /home/parley/out/a.txt]" {
 				t.Errorf("saw %q", got)
 			}
-			time.Sleep(showTimeout - time.Second) // all of that is given to who came late
+			timetest.Sleep(showTimeout - time.Second) // all of that is given to who came late
 			g.acknowledge(f.ID)
 			<-g.frames
 			if err := <-sent; err != nil || time.Since(began) > time.Minute+showTimeout {
@@ -61,7 +62,7 @@ func TestP9ReplyIsHandedOn(t *testing.T) {
 		}()
 		<-first.frames
 		leave()
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		_, hangUp := second.start(ctx)
 		defer hangUp()
 		second.acknowledge((<-second.frames).ID)
@@ -82,7 +83,7 @@ func TestP16NobodyWaitsAfterRun(t *testing.T) {
 			_, err := c.Send(t.Context(), r)
 			sent <- err
 		}()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if len(sent) > 0 {
 			t.Fatal("Send does not wait:", <-sent)
 		}
@@ -112,7 +113,7 @@ func TestP16ToldAfterRun(t *testing.T) {
 				sent <- err
 			}()
 			f := <-g.frames
-			time.Sleep(wait)
+			timetest.Sleep(wait)
 			g.acknowledge(f.ID)
 			<-g.frames
 			if err := <-sent; retryable(err) != want || err != nil && want == 0 {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"parley/timetest"
 )
 
 type transportFunc func(*http.Request) (*http.Response, error)
@@ -44,7 +46,7 @@ func TestServerClock(t *testing.T) {
 					t.Fatal(err)
 				}
 				resp.Body.Close()
-				time.Sleep(time.Hour)
+				timetest.Sleep(time.Hour)
 				if off := time.Until(clock.Now().Add(c.skew)).Abs(); off > time.Second {
 					t.Errorf("the server's clock shows %v, wrong by %v", clock.Now(), off)
 				}

@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 func newQuestion(chatID string, choices ...string) chat.Reply {
@@ -161,21 +162,21 @@ func TestP1PressIsKeptFirst(t *testing.T) {
 			h.Fail("answerCallbackQuery", f)
 			press := h.PressData(7, 1, "q:a:0")
 			h.run(t)
-			time.Sleep(5 * time.Second)
+			timetest.Sleep(5 * time.Second)
 			if h.Count("answerCallbackQuery") > 0 || h.confirmed() > 0 {
 				t.Error("released or confirmed before it was kept")
 			}
 			h.mu.Lock()
 			h.fail = nil
 			h.mu.Unlock()
-			time.Sleep(20 * time.Second)
+			timetest.Sleep(20 * time.Second)
 			h.Look(func(v telegramtest.View) {
 				if !v.Released(press) && f == (telegramtest.Fault{}) {
 					t.Error("not released")
 				}
 			})
 			h.Say(7, "/on")
-			time.Sleep(10 * time.Second)
+			timetest.Sleep(10 * time.Second)
 			if len(h.deliveredTexts()) != 3 || h.confirmed() != 3 {
 				t.Errorf("delivered %+v, %d confirmed", h.delivered, h.confirmed())
 			}
@@ -261,11 +262,11 @@ func TestP24Health(t *testing.T) {
 				tt.provoke(h)
 				h.Say(7, "hello")
 				h.run(t)
-				time.Sleep(tt.after)
+				timetest.Sleep(tt.after)
 				if err := h.ch.Health(); err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("in trouble: %v", err)
 				}
-				time.Sleep(5 * time.Minute)
+				timetest.Sleep(5 * time.Minute)
 				if err := h.ch.Health(); err != nil {
 					t.Errorf("afterwards: %v", err)
 				}

@@ -15,6 +15,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
 	"parley/store"
+	"parley/timetest"
 )
 
 // After a week without updates Telegram may number them from a lower number on.
@@ -42,7 +43,7 @@ func TestP24NoRequestHangs(t *testing.T) {
 			h.Fail("deleteWebhook", telegramtest.Fault{Hang: true})
 			h.Say(7, "hello")
 			h.run(t)
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			h.wantDelivered(t, "hello")
 		})
 	})
@@ -50,7 +51,7 @@ func TestP24NoRequestHangs(t *testing.T) {
 		inBubble(t, telegramtest.Config{}, withWebhook, func(t *testing.T, h *harness) {
 			h.Fail("setWebhook", telegramtest.Fault{Hang: true})
 			h.run(t)
-			time.Sleep(time.Minute)
+			timetest.Sleep(time.Minute)
 			h.Look(func(v telegramtest.View) {
 				if v.Webhook() == "" {
 					t.Error("the webhook is not set")
@@ -66,7 +67,7 @@ func TestNameIsLearnedAfterRefusal(t *testing.T) {
 		h.Fail("getMe", telegramtest.Fault{Code: 401, Text: "Unauthorized"})
 		h.Say(group, "@parleybot hello")
 		h.run(t)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		h.wantDelivered(t, "hello")
 	})
 }
@@ -78,7 +79,7 @@ func TestP10HoldIsTold(t *testing.T) {
 		h.Fail("sendMessage", telegramtest.Fault{Code: 429, Text: "Too Many Requests", RetryAfter: 3600})
 		h.Say(8, "hello")
 		_, _ = h.ch.Send(t.Context(), to("7", "x"))
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		began := time.Now()
 		if _, err := h.ch.Send(t.Context(), to("8", "x")); err != nil {
 			t.Errorf("another chat: %v", err)
@@ -93,7 +94,7 @@ func TestP10HoldIsTold(t *testing.T) {
 		if time.Since(began) > 0 || h.Count("sendMessage") != 2 {
 			t.Errorf("asked %d times, waited %v", h.Count("sendMessage"), time.Since(began))
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if _, err := h.ch.Send(t.Context(), to("7", "x")); err != nil {
 			t.Error(err)
 		}
@@ -115,7 +116,7 @@ func TestP5OrderOverMigration(t *testing.T) {
 		h.Migrate(-5, group, false)
 		h.Say(group, "/second")
 		h.run(t)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.wantDelivered(t, "/first", "/second")
 	})
 }
@@ -212,7 +213,7 @@ func TestP4DeliverPanics(t *testing.T) {
 		h.Say(7, "burst")
 		h.Say(7, "after")
 		h.run(t)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.wantDelivered(t, "after")
 		if kept := h.deadLetters(t); h.confirmed() != 2 || len(kept) != 1 || !strings.Contains(kept[0], "burst") {
 			t.Errorf("%d of 2 confirmed, kept %q", h.confirmed(), kept)

@@ -20,6 +20,7 @@ import (
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
+	"parley/timetest"
 	"parley/workspace"
 )
 
@@ -174,11 +175,11 @@ func TestAlbumInGroup(t *testing.T) {
 		}
 		post("A", "@parleybot compare")
 		post("A", "")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		post("A", "")
 		post("B", "")
 		post("B", "for somebody else")
-		time.Sleep(5 * time.Second)
+		timetest.Sleep(5 * time.Second)
 		h.wantDelivered(t, "compare\n[image/jpeg]", "[image/jpeg]", "[image/jpeg]")
 	})
 }
@@ -369,7 +370,7 @@ func TestP9UploadAgain(t *testing.T) {
 						t.Errorf("the error is %v", err)
 					}
 					h.noToken(t, err)
-					time.Sleep(5 * time.Second)
+					timetest.Sleep(5 * time.Second)
 					if _, err := h.ch.Send(t.Context(), r); err != nil {
 						t.Fatal(err)
 					}

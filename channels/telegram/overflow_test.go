@@ -16,6 +16,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/workspace"
 )
 
@@ -45,7 +46,7 @@ func TestOverflow(t *testing.T) {
 			if err := hub.Send(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Hour)
+			timetest.Sleep(time.Hour)
 			shown := h.shown(7)
 			if len(shown) != 11 || shown[9] != "The rest is in the attached file." {
 				t.Fatalf("the chat shows %d messages: %.100q", len(shown), shown)

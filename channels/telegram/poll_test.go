@@ -13,6 +13,7 @@ import (
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 // inBubble runs a channel that polls a fake Telegram, in a bubble of synctest.
@@ -33,7 +34,7 @@ func TestP1ConfirmsAfterDeliver(t *testing.T) {
 			done <- h.ch.Run(ctx, func(context.Context, chat.Message) error { <-kept; return nil })
 		}()
 		h.Say(7, "hello")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if h.confirmed() != 0 {
 			t.Error("confirmed before it was kept")
 		}
@@ -65,7 +66,7 @@ func TestP1TriesAgainWhatFailed(t *testing.T) {
 			h.Say(2, fmt.Sprint("b", i))
 		}
 		h.run(t)
-		time.Sleep(10 * time.Minute)
+		timetest.Sleep(10 * time.Minute)
 		h.wantDelivered(t, "a0", "a1", "a2")
 		if h.confirmed() != 0 {
 			t.Error("confirmed an update that was not kept")
@@ -74,7 +75,7 @@ func TestP1TriesAgainWhatFailed(t *testing.T) {
 		h.mu.Lock()
 		full = false
 		h.mu.Unlock()
-		time.Sleep(30 * time.Second) // P19: recovers by itself
+		timetest.Sleep(30 * time.Second) // P19: recovers by itself
 		h.wantDelivered(t, "a0", "a1", "a2", "b0", "b1", "b2")
 		if h.confirmed() != 6 {
 			t.Errorf("%d of 6 confirmed", h.confirmed())
@@ -117,7 +118,7 @@ func TestP16RunEnds(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error)
 				go func() { done <- h.ch.Run(ctx, h.deliver) }()
-				time.Sleep(100 * time.Second)
+				timetest.Sleep(100 * time.Second)
 				began := time.Now()
 				stop()
 				if err := <-done; err != nil || time.Since(began) > 0 {
@@ -145,7 +146,7 @@ func TestP4DeadUpdates(t *testing.T) {
 				h.Push(fields)
 				h.Say(7, "after")
 				h.run(t)
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				h.wantDelivered(t, "before", "after")
 				if h.confirmed() != 3 {
 					t.Errorf("%d of 3 confirmed", h.confirmed())
@@ -186,9 +187,9 @@ func TestP24Watchdog(t *testing.T) {
 		h.Fail("getUpdates", telegramtest.Fault{Hang: true})
 		h.run(t)
 		h.Say(7, "hello")
-		time.Sleep(89 * time.Second)
+		timetest.Sleep(89 * time.Second)
 		h.wantDelivered(t)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.wantDelivered(t, "hello")
 		h.wantLog(t, "fell silent")
 	})
@@ -214,9 +215,9 @@ func TestP24AnotherPoller(t *testing.T) {
 		synctest.Wait()
 		h.wantLog(t, "another process polls this bot")
 		h.Say(7, "hello")
-		time.Sleep(29 * time.Second)
+		timetest.Sleep(29 * time.Second)
 		h.wantDelivered(t)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.wantDelivered(t, "hello")
 	})
 }
@@ -226,7 +227,7 @@ func TestPollingRemovesWebhook(t *testing.T) {
 		h.Fail("getUpdates", telegramtest.Fault{Code: http.StatusConflict, Text: "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"})
 		h.Say(7, "hello")
 		h.run(t)
-		time.Sleep(2 * time.Second)
+		timetest.Sleep(2 * time.Second)
 		h.wantDelivered(t, "hello")
 		if h.Count("deleteWebhook") != 1 {
 			t.Error("the webhook was not removed")
@@ -254,9 +255,9 @@ func TestPollWaitsAsAsked(t *testing.T) {
 		h.Fail("getUpdates", telegramtest.Fault{Code: 429, Text: "Too Many Requests", RetryAfter: 77})
 		h.Say(7, "hello")
 		h.run(t)
-		time.Sleep(76 * time.Second)
+		timetest.Sleep(76 * time.Second)
 		h.wantDelivered(t)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		h.wantDelivered(t, "hello")
 	})
 }
@@ -276,13 +277,13 @@ func TestPollBacksOff(t *testing.T) {
 				h.Fail("getUpdates", f)
 				h.Say(7, "hello")
 				h.run(t)
-				time.Sleep(122 * time.Second)
+				timetest.Sleep(122 * time.Second)
 				if n := h.Count("getUpdates"); n < 9 || n > 10 { // each wait is up to a quarter shorter
 					t.Errorf("asked %d times in two minutes, want 9 or 10", n)
 				}
 				h.wantDelivered(t)
 				h.Heal()
-				time.Sleep(30 * time.Second)
+				timetest.Sleep(30 * time.Second)
 				h.wantDelivered(t, "hello")
 			})
 		})
@@ -297,7 +298,7 @@ func TestNameIsLearnedMeanwhile(t *testing.T) {
 		h.Say(7, "in private")
 		h.run(t)
 		h.wantDelivered(t, "in private")
-		time.Sleep(30 * time.Second)
+		timetest.Sleep(30 * time.Second)
 		h.wantDelivered(t, "in private", "in a group")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
+	"parley/timetest"
 )
 
 type fields = map[string]any
@@ -194,7 +195,7 @@ func TestMessage(t *testing.T) {
 		h.Say(7, "elsewhere", with(fields{"external_reply": fields{"origin": fields{"type": "channel", "chat": fields{"id": -1009, "title": "News"}}, "message_id": 5, "photo": []fields{{}}}}))
 		h.run(t)
 		synctest.Wait()
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		h.Edit(7, first, "hello!")
 		h.deliveredTexts()
 		private := chat.Message{Account: "4242", At: chat.Address{Channel: "telegram:work", Chat: "7"}, From: chat.Sender{ID: "7", Name: "Person 7"}, Time: now}

@@ -13,6 +13,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // C-008, C-017: one message shows the steps, streams and becomes the answer, edited
@@ -41,7 +42,7 @@ func TestC008Card(t *testing.T) {
 		view := hub.Live(ctx, r)
 		shows := func(want string) {
 			t.Helper()
-			time.Sleep(1100 * time.Millisecond)
+			timetest.Sleep(1100 * time.Millisecond)
 			if got := h.last(7); got.Text != want || !got.FromBot() {
 				t.Errorf("shown %q, want %q", got.Text, want)
 			}
@@ -57,7 +58,7 @@ func TestC008Card(t *testing.T) {
 		shows("✅ web_search tide <b> *table*")
 		for i := range 20 {
 			view.Show("At **noon**"[:i/2+1])
-			time.Sleep(100 * time.Millisecond)
+			timetest.Sleep(100 * time.Millisecond)
 		}
 		view.Show("At **noon**")
 		shows("🔧 web_search – 4 s\n\nAt noon")

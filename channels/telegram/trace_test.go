@@ -21,6 +21,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // hub runs a Hub with h's channel until the test ends. Everybody is allowed.
@@ -51,7 +52,7 @@ func (h *harness) sendAndShow(t *testing.T, hub *channels.Hub, r chat.Reply, cha
 	if err := hub.Send(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Hour)
+	timetest.Sleep(time.Hour)
 	return h.shown(chatID)
 }
 
@@ -200,7 +201,7 @@ func TestP9SearchIsBounded(t *testing.T) {
 			inBubble(t, telegramtest.Config{Limits: true}, nil, func(t *testing.T, h *harness) {
 				h.Say(7, "hello")
 				hub := h.hub(t, mem.New())
-				time.Sleep(time.Minute)
+				timetest.Sleep(time.Minute)
 				h.Fail("sendMessage", telegramtest.Fault{Chat: 7, DropBefore: true})
 				h.Fail("editMessageReplyMarkup", telegramtest.Fault{Times: 2, DropBefore: true})
 				for i := range 3 { // what the first polls bring may be older
@@ -238,9 +239,9 @@ func TestOutageIsOverForTheOutbox(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(2 * time.Hour)
+		timetest.Sleep(2 * time.Hour)
 		down.Store(false)
-		time.Sleep(45 * time.Second)
+		timetest.Sleep(45 * time.Second)
 		if got := h.shown(7); len(got) != 5 {
 			t.Errorf("45 s after the outage the chat shows %q", got)
 		}

@@ -13,6 +13,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 const secret = "the-secret-of-the-webhook"
@@ -106,7 +107,7 @@ func TestP16WebhookRunEnds(t *testing.T) {
 		go func() {
 			code <- h.postUpdate(t, `{"update_id":1,"message":{"message_id":1,"chat":{"id":-7,"type":"group"},"from":{"id":7},"text":"/hello"}}`)
 		}()
-		time.Sleep(10 * time.Second)
+		timetest.Sleep(10 * time.Second)
 		began := time.Now()
 		stop()
 		if err := <-done; err != nil || time.Since(began) > 0 {

@@ -19,6 +19,7 @@ import (
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // Last-Event-ID: a browser goes on where it was, also after a restart.
@@ -262,7 +263,7 @@ func TestGivenUp(t *testing.T) {
 		if n := come(); n != 2 {
 			t.Errorf("%d frames, want busy and draft", n)
 		}
-		time.Sleep(activityTimeout + time.Second)
+		timetest.Sleep(activityTimeout + time.Second)
 		if n := come(); n != 0 {
 			t.Errorf("%d frames of what was given up", n)
 		}
@@ -288,9 +289,9 @@ func TestDraftsArePaced(t *testing.T) {
 		at := c.address("anna", firstID)
 		for i := range 100 {
 			c.Stream(chat.Reply{ID: "r1", To: at, Text: strings.Repeat("word ", 100*i) + "end"})
-			time.Sleep(30 * time.Millisecond)
+			timetest.Sleep(30 * time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		if n := w.count("event: draft"); n < 10 || n > 31 {
 			t.Errorf("%d drafts in three seconds", n)
 		}
@@ -298,7 +299,7 @@ func TestDraftsArePaced(t *testing.T) {
 			t.Error("the latest draft is not shown")
 		}
 		before := w.count(":\n\n")
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		if n := w.count(":\n\n"); n-before < 3 || n-before > 4 {
 			t.Errorf("%d heartbeats in a minute", n-before)
 		}
@@ -401,7 +402,7 @@ func TestStuckReader(t *testing.T) {
 		if _, err := theirs.Write([]byte("GET /c/first/events HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(writeTimeout + time.Second) // and never reads
+		timetest.Sleep(writeTimeout + time.Second) // and never reads
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}

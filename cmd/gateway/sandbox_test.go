@@ -13,6 +13,7 @@ import (
 
 	"parley/llm/llmtest"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools/sandbox"
 )
 
@@ -54,7 +55,7 @@ func TestSandboxIsTold(t *testing.T) {
 				defer close(done)
 				logSandbox(t.Context(), auto, slog.New(slog.NewTextHandler(&log, nil)))
 			}()
-			time.Sleep(sandboxDelay - time.Second)
+			timetest.Sleep(sandboxDelay - time.Second)
 			if probes.Load() > 0 {
 				t.Error("a sandbox is tried out while Parley starts")
 			}

@@ -16,6 +16,7 @@ import (
 	"parley/store/mem"
 	"parley/texts"
 	"parley/texts/textstest"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -379,12 +380,12 @@ func TestCronCommand(t *testing.T) {
 		say(anna, "/cron list tea", w.Texts.Gateway.Jobs.Usage)
 		say(anna, "/cron off tea now", "Job tea now not found")
 		synctest.Wait()
-		time.Sleep(90 * time.Second)
+		timetest.Sleep(90 * time.Second)
 		if err := w.Scheduler.Ended(t.Context(), w.ran[0], scheduler.Ended{Outcome: scheduler.Answered, Text: "It is ready.", Tokens: 340, Cost: 0.0123}); err != nil {
 			t.Fatal(err)
 		}
 		say(anna, "/cron", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 02:00 CET; last: 2000-01-01 01:00 CET, answered")
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		synctest.Wait()
 		say(anna, "/cron history tea", "History of Tea [2J (id: tea, every 1h):\n- 2000-01-01 02:00 CET: running\n- 2000-01-01 01:00 CET: answered, 1m30s, 340 tokens, cost 0.0123")
 		if err := w.Scheduler.Ended(t.Context(), w.ran[1], scheduler.Ended{Outcome: scheduler.Failed, Note: "the model\ndid not answer"}); err != nil {
@@ -446,7 +447,7 @@ func TestAllFromCatalogue(t *testing.T) {
 			say(text)
 			synctest.Wait()
 		}
-		time.Sleep(90 * time.Second)
+		timetest.Sleep(90 * time.Second)
 		if err := w.Scheduler.Ended(t.Context(), w.ran[0], scheduler.Ended{Outcome: scheduler.Failed, Note: "NOTE", Tokens: 340, Cost: 0.0123}); err != nil {
 			t.Fatal(err)
 		}
@@ -456,7 +457,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		say("/cron remove tea")
 		w.do(inPrivate, Order{Action: "add", ID: "tea", Change: Change{Name: "tea", Message: "x", At: "2000-01-01T12:00"}})
 		say("/cron off tea")
-		time.Sleep(12 * time.Hour)
+		timetest.Sleep(12 * time.Hour)
 		say("/cron on tea")
 	})
 	say := Texts{texts: textstest.Wide().Gateway.Jobs, zone: time.UTC}

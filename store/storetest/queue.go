@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/store"
+	"parley/timetest"
 )
 
 var queues = []check{
@@ -140,15 +141,15 @@ var timed = []check{
 			ok(t, q.Push(ctx, fmt.Sprint(i), nil))
 			ok(t, pull(t, q).Done(ctx))
 		}
-		time.Sleep(48*time.Hour - time.Second)
+		timetest.Sleep(48*time.Hour - time.Second)
 		ok(t, q.Push(ctx, "0", nil))
 		none(t, q)
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		for i := range 5 {
 			ok(t, q.Push(ctx, fmt.Sprint(i), nil))
 			want(t, "pushed anew", pull(t, q).ID, fmt.Sprint(i))
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		ok(t, q.Push(ctx, "0", nil))
 		none(t, q)
 	}},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -301,7 +302,7 @@ func TestWeather(t *testing.T) {
 			if want := envelope(`{"city":"`+city+`",`+want+`,"query_time":"`+now+`","simulated":true}`, ""); r.Text != want {
 				t.Errorf("%s: %s, want %s", city, r.Text, want)
 			}
-			time.Sleep(time.Hour)
+			timetest.Sleep(time.Hour)
 		}
 	})
 	real := func(_ context.Context, city string) (Weather, error) {

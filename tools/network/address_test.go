@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"parley/timetest"
 	"parley/tools/network/networktest"
 )
 
@@ -107,7 +107,7 @@ func TestNAT64IsAskedForOnce(t *testing.T) {
 		if asked != 1 {
 			t.Errorf("asked %d times, want once", asked)
 		}
-		time.Sleep(nat64TTL)
+		timetest.Sleep(nat64TTL)
 		g.Reach(t.Context(), netip.MustParseAddr("2a01:4f9:64::a00:1"))
 		if asked != 2 {
 			t.Errorf("asked %d times after %v, want twice", asked, nat64TTL)

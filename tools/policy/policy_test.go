@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -375,13 +376,13 @@ func TestB071Conflict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		second := first
 		second.RemoveCategories = []string{"b"}
 		if _, _, err := d.Set(t.Context(), Target{Type: Global}, second); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		if _, _, err := d.Set(t.Context(), Target{Type: Global}, first); !errors.Is(err, ErrConflict) {
 			t.Errorf("the second editor: %v", err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 	"parley/tools/sandbox"
 )
@@ -82,7 +83,7 @@ func TestGoesToBackground(t *testing.T) {
 		if took := time.Since(began); took != waitTime || !strings.Contains(r.Text, "second 59\n") {
 			t.Errorf("after %v: %q", took, r.Text)
 		}
-		time.Sleep(10*time.Second + 500*time.Millisecond)
+		timetest.Sleep(10*time.Second + 500*time.Millisecond)
 		status := func() string { return b.call("exec_status", map[string]any{"id": id}).Text }
 		if got := status(); !strings.Contains(got, "second 70\n\nIt has run for 1m11s.") || strings.Contains(got, "second 59") {
 			t.Errorf("%q", got)
@@ -90,7 +91,7 @@ func TestGoesToBackground(t *testing.T) {
 		if got := status(); !strings.HasPrefix(got, "(no new output)") {
 			t.Errorf("%q", got)
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		got := b.delivered()
 		if len(got) != 1 || got[0].Key() != "telegram/agent/42/exec/"+id || got[0].Session() != b.scope.Session ||
 			!strings.Contains(got[0].Text, "exit code 7") || !strings.Contains(got[0].Text, "second 90") {
@@ -99,7 +100,7 @@ func TestGoesToBackground(t *testing.T) {
 		if got := status(); !strings.Contains(got, "second 90") || !strings.Contains(got, "It ended after 1m30s.\nExit code: 7") {
 			t.Errorf("%q", got)
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if got := b.delivered(); len(got) != 1 {
 			t.Errorf("told %d times", len(got))
 		}
@@ -114,7 +115,7 @@ func TestBackgroundTimeout(t *testing.T) {
 			t.Errorf("%q", r.Text)
 		}
 		idOf(t, b.call("exec", map[string]any{"command": "slow", "timeout": 100}))
-		time.Sleep(41 * time.Second)
+		timetest.Sleep(41 * time.Second)
 		if got := b.delivered(); len(got) != 1 || !strings.Contains(got[0].Text, "timed out") {
 			t.Errorf("%+v", got)
 		}
@@ -188,7 +189,7 @@ func TestBackgroundLimits(t *testing.T) {
 func TestBackgroundAfterRestart(t *testing.T) {
 	inBubble(t, takes(time.Hour), func(t *testing.T, b *bench, stop func()) {
 		id := idOf(t, b.call("exec", map[string]any{"command": "slow", "background": true}))
-		time.Sleep(3500 * time.Millisecond)
+		timetest.Sleep(3500 * time.Millisecond)
 		stop()
 		if got := b.delivered(); len(got) > 0 {
 			t.Errorf("told at the shutdown: %+v", got)
@@ -210,7 +211,7 @@ func TestBackgroundAfterRestart(t *testing.T) {
 		defer func() { cancel(); <-done }()
 		synctest.Wait()
 		full.Store(false)
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		got := b.delivered()
 		if len(got) != 1 || !strings.Contains(got[0].Text, "interrupted by a restart") || !strings.Contains(got[0].Text, id) {
 			t.Fatalf("%+v", got)
@@ -220,7 +221,7 @@ func TestBackgroundAfterRestart(t *testing.T) {
 		if r := b.call("exec_status", map[string]any{"id": id}); !strings.Contains(r.Text, "second 3") {
 			t.Errorf("what it wrote is gone: %q", r.Text)
 		}
-		time.Sleep(retention + time.Hour)
+		timetest.Sleep(retention + time.Hour)
 		if all, err := next.all(t.Context()); len(all) > 0 || err != nil { // P28
 			t.Errorf("%+v, %v", all, err)
 		}
@@ -234,7 +235,7 @@ func TestForgetCommands(t *testing.T) {
 		if err := b.shell.ForgetSession(t.Context(), b.scope.Session); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		all, err := b.shell.all(t.Context())
 		if got := b.delivered(); len(got) > 0 || len(all) > 0 || err != nil {
 			t.Errorf("%+v, %+v, %v", got, all, err)
@@ -249,7 +250,7 @@ func TestBackgroundIsTainted(t *testing.T) {
 		b.scope.Tainted = true
 		b.scope.Sources = []string{"a page"}
 		id := idOf(t, b.call("exec", map[string]any{"command": "slow", "background": true}))
-		time.Sleep(3 * time.Second)
+		timetest.Sleep(3 * time.Second)
 		got := b.delivered()
 		if len(got) != 1 || !got[0].Tainted || len(got[0].Sources) == 0 {
 			t.Errorf("%+v", got)
@@ -279,7 +280,7 @@ func TestBackgroundReadsUntrusted(t *testing.T) {
 				idOf(t, b.call("exec", map[string]any{
 					"command": "cat ../inbox/letter.txt", "background": background, "timeout": 300,
 				}))
-				time.Sleep(2 * time.Minute)
+				timetest.Sleep(2 * time.Minute)
 				got := b.delivered()
 				if len(got) != 1 || !got[0].Tainted || len(got[0].Sources) == 0 {
 					t.Errorf("%+v", got)
@@ -303,7 +304,7 @@ func TestNoStateIsLeft(t *testing.T) {
 			return o, errors.Join(err, os.WriteFile(left[len(left)-1], []byte("/\x00TOKEN=canary"), 0o600))
 		})
 		idOf(t, b.call("exec", map[string]any{"command": "slow", "timeout": 300}))
-		time.Sleep(2 * time.Minute)
+		timetest.Sleep(2 * time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel)
 		c := tools.Call{ToolCall: llm.ToolCall{ID: "stopped", Name: "exec", Args: `{"command":"slow"}`}, Scope: b.scope}
@@ -330,7 +331,7 @@ func TestStopBeforeBackground(t *testing.T) {
 		if r := b.kit.Call(ctx, c); r.Code != tools.CodeCancelled {
 			t.Errorf("%+v", r)
 		}
-		time.Sleep(time.Hour)
+		timetest.Sleep(time.Hour)
 		if all, err := b.shell.all(t.Context()); len(all) > 0 || len(b.delivered()) > 0 || err != nil {
 			t.Errorf("%+v, %v", all, err)
 		}
@@ -379,7 +380,7 @@ func TestCloseWaitsForBackgroundOnly(t *testing.T) {
 			defer close(done)
 			b.run("slow")
 		}()
-		time.Sleep(time.Second)
+		timetest.Sleep(time.Second)
 		began := time.Now()
 		b.shell.close()
 		if took := time.Since(began); took > 0 {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -232,17 +233,17 @@ func TestRest(t *testing.T) {
 		search(1, 1)
 		search(1, 1)
 		for i, rest := range []time.Duration{1, 2, 4, 8, 10, 10} {
-			time.Sleep(rest*time.Minute - time.Second)
+			timetest.Sleep(rest*time.Minute - time.Second)
 			search(1, i+1)
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 			search(1, i+2)
 		}
 		status = 200
-		time.Sleep(10 * time.Minute)
+		timetest.Sleep(10 * time.Minute)
 		search(2, 8)
 		status = 500
 		search(1, 9)
-		time.Sleep(time.Minute) // a success makes it the first failure again
+		timetest.Sleep(time.Minute) // a success makes it the first failure again
 		search(1, 10)
 	})
 }
@@ -310,7 +311,7 @@ func TestSearchFails(t *testing.T) {
 		if r.Text != want+hint {
 			t.Errorf("%s\nwant %s", r.Text, want)
 		}
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		hang = true
 		start := time.Now()
 		r = callKit(t, kit, "web_search", `{"query":"q"}`) // D-080: 30 s for all

@@ -24,6 +24,7 @@ import (
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/store"
+	"parley/timetest"
 	"parley/tools"
 	"parley/web/observe"
 )
@@ -281,7 +282,7 @@ func TestTurnsAndDoors(t *testing.T) {
 			_, end := o.Begun(t.Context(), at.Session(), chat.Message{At: at})
 			ends = append(ends, end)
 		}
-		time.Sleep(20 * time.Second)
+		timetest.Sleep(20 * time.Second)
 		ends[0]("answered")
 		ends[1]("too old")
 		ends[2]("said by somebody")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/channels/telegram/telegramtest"
+	"parley/timetest"
 )
 
 // upload does one request with files. Fields and files are pairs.
@@ -174,7 +175,7 @@ func TestButtons(t *testing.T) {
 			t.Errorf("answered: %+v", r)
 		}
 		late := s.Press(7, 2, 0)
-		time.Sleep(time.Minute)
+		timetest.Sleep(time.Minute)
 		for _, id := range []string{press, late, "x"} {
 			if r := call("answerCallbackQuery", "callback_query_id", id); !strings.Contains(r.Description, "query is too old") {
 				t.Errorf("answered twice, late or at random: %+v", r)

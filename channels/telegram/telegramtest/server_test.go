@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/channels/telegram/telegramtest"
+	"parley/timetest"
 )
 
 type reply struct {
@@ -230,9 +231,9 @@ func TestLimits(t *testing.T) {
 			if !r.OK && r.Parameters.RetryAfter != 60-20 {
 				t.Errorf("retry after %d", r.Parameters.RetryAfter)
 			}
-			time.Sleep(time.Second)
+			timetest.Sleep(time.Second)
 		}
-		time.Sleep(39 * time.Second)
+		timetest.Sleep(39 * time.Second)
 		if r := call("sendMessage", "chat_id", "-5", "text", "x"); !r.OK {
 			t.Errorf("after waiting: %+v", r)
 		}

@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"parley/timetest"
 	"parley/tools/network"
 	"parley/tools/network/networktest"
 )
@@ -464,7 +465,7 @@ func TestIdleTunnel(t *testing.T) {
 		both.Go(func() { pass(ours, theirs) })
 		both.Go(func() { _, _ = io.Copy(io.Discard, program) })
 		for range 10 {
-			time.Sleep(idleTimeout - time.Second)
+			timetest.Sleep(idleTimeout - time.Second)
 			if _, err := server.Write([]byte("x")); err != nil {
 				t.Fatal(err)
 			}
