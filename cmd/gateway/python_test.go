@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,16 +24,34 @@ with open('red.png', 'wb') as f:
         chunk(b'IDAT', zlib.compress((b'\x00' + b'\xff\x00\x00' * 3) * 2)) + chunk(b'IEND', b''))
 `
 
+// matplotlibCode draws a chart.
+const matplotlibCode = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.title('Costs')\nplt.savefig('red.png')"
+
 // TestPythonPicture: a picture that Python code writes reaches the chat as a picture, with the answer, once, and the
-// model sees it, too.
+// model sees it, too; by hand, and with matplotlib at the level that people have.
 func TestPythonPicture(t *testing.T) {
 	t.Parallel()
+	t.Run("by hand", func(t *testing.T) { drawInChat(t, drawingCode, "lenient") })
+	t.Run("matplotlib", func(t *testing.T) {
+		if err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import matplotlib").Run(); err != nil {
+			if os.Getenv("PARLEY_REQUIRE") == "all" {
+				t.Fatal(err)
+			}
+			t.Skip("matplotlib is not installed")
+		}
+		drawInChat(t, matplotlibCode, "standard")
+	})
+}
+
+// drawInChat has a model run code that writes red.png.
+func drawInChat(t *testing.T, code, level string) {
+	t.Helper()
 	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		said := spokenLast(r)
 		drawn := slices.IndexFunc(r.Messages, func(m llmtest.Message) bool { return m.Role == "tool" })
 		switch {
 		case said == "draw" && drawn < 0:
-			args := fmt.Sprintf(`{"code": %q, "strictness": "lenient"}`, drawingCode)
+			args := fmt.Sprintf(`{"code": %q, "strictness": %q}`, code, level)
 			return llmtest.Reply{Calls: call("execute_python", args)}
 		case said != "bye":
 			return llmtest.Reply{Text: "drawn: " + r.Messages[drawn].Content}
@@ -40,6 +59,8 @@ func TestPythonPicture(t *testing.T) {
 		return echo(ctx, r)
 	})
 	w.model["vision"] = true
+	extra := map[string]any{"standard": []string{"matplotlib"}}
+	w.more["tools"] = map[string]any{"python": map[string]any{"extraModules": extra}}
 	w.start()
 	w.tg.Say(person, "draw")
 	texts := w.told(person, "the picture", func(texts []string) bool { return strings.Contains(strings.Join(texts, ""), "red.png") })

@@ -43,5 +43,6 @@ var etc = []string{
 
 	// Programming languages and their tools.
 	"python*", "perl", "java*", "ruby*", "nodejs", "php", "R", "texmf", "ImageMagick-*",
+	"matplotlibrc",
 	"gitattributes",
 }
