@@ -83,7 +83,7 @@ var homes = map[string]string{
 	"github.com/landlock-lsm/go-landlock":          "tools/sandbox/landlock",
 
 	// Our own module for processes that must begin before everything else is initialised.
-	"early.parley": "tools/sandbox tools/sandbox/landlock tools/sandbox/none tools/sandbox/probe tools/sandbox/seccomp",
+	"early.parley": "tools/python tools/sandbox tools/sandbox/landlock tools/sandbox/none tools/sandbox/probe tools/sandbox/seccomp",
 
 	"github.com/bwmarrin/discordgo":      "channels/discord",
 	"github.com/VictoriaMetrics/metrics": "web/observe",

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"early.parley"
 )
 
 const (
@@ -22,7 +24,6 @@ const (
 	watchInterval    = 100 * time.Millisecond
 	resultFile       = ".result"
 	maxResult        = 256 << 10 // bytes of resultFile
-	scratchFileMode  = 0o700
 	openFlagsOfFiles = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 )
 
@@ -59,28 +60,14 @@ func sweepScratch() {
 		if err != nil || !info.IsDir() || time.Since(info.ModTime()) <= scratchAge {
 			continue
 		}
-		removeAll(dir)
+		early.RemoveAll(dir)
 	}
 }
 
 // remove removes the folder. What cannot be removed now is left to sweepScratch.
 func (s scratch) remove() {
 	_ = s.root.Close() // it was only read by
-	removeAll(s.dir)
-}
-
-// removeAll removes a folder, also if code has taken the rights to its folders from everybody.
-func removeAll(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, scratchFileMode)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
+	early.RemoveAll(s.dir)
 }
 
 // watch cancels a run that writes too much. The returned function ends that.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"early.parley"
 )
 
 // cgroupPrefix begins the names of cgroups of programs. The number of the process that made it
@@ -141,7 +143,7 @@ func (g *cgroup) kill() error {
 		}
 	}
 	pause := 50 * time.Microsecond
-	for deadline := time.Now().Add(endTimeout); ; {
+	for deadline := time.Now().Add(early.EndTimeout); ; {
 		alive := g.processes()
 		if len(alive) == 0 {
 			return nil
@@ -150,7 +152,7 @@ func (g *cgroup) kill() error {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if time.Now().After(deadline) {
-			return errAlive
+			return early.ErrAlive
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, 5*time.Millisecond)
@@ -189,7 +191,7 @@ func (g *cgroup) remove() error {
 // removeCgroup removes a folder. The kernel may need a moment after the end of a process.
 func removeCgroup(folder string) error {
 	pause := 50 * time.Microsecond
-	for deadline := time.Now().Add(endTimeout); ; time.Sleep(pause) {
+	for deadline := time.Now().Add(early.EndTimeout); ; time.Sleep(pause) {
 		pause = min(2*pause, 5*time.Millisecond)
 		err := syscall.Rmdir(folder)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -200,8 +200,8 @@ func (p *process) end() error {
 	}
 	select {
 	case <-p.exited:
-	case <-time.After(endTimeout):
-		alive = errAlive
+	case <-time.After(early.EndTimeout):
+		alive = early.ErrAlive
 	}
 	if alive != nil {
 		return errors.Join(alive, p.group.remove())
@@ -239,7 +239,7 @@ func (p *process) awaitReaper() error {
 	select {
 	case <-p.exited:
 	case <-time.After(reaperTimeout):
-		return errAlive
+		return early.ErrAlive
 	}
 	if p.state == nil || p.state.ExitCode() >= 0 && p.state.ExitCode() != exitGoCrash { // it may be the program's
 		return nil
@@ -315,14 +315,14 @@ func openProcess(pid int) *os.File {
 func killAndWait(first *os.File) error {
 	_ = unix.PidfdSendSignal(int(first.Fd()), unix.SIGKILL, nil, 0) // it may have ended
 	list := []unix.PollFd{{Fd: int32(first.Fd()), Events: unix.POLLIN}}
-	for deadline := time.Now().Add(endTimeout); ; {
+	for deadline := time.Now().Add(early.EndTimeout); ; {
 		left := time.Until(deadline)
 		n, err := unix.Poll(list, int(left.Milliseconds()))
 		if n == 1 {
 			return nil
 		}
 		if left <= 0 || err != nil && !errors.Is(err, unix.EINTR) {
-			return errAlive
+			return early.ErrAlive
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"early.parley"
 )
 
 // SecretFile returns a file with content that has no name.
@@ -60,8 +62,8 @@ func (p *process) end() error {
 	select {
 	case <-p.exited:
 		return nil
-	case <-time.After(endTimeout):
-		return errAlive
+	case <-time.After(early.EndTimeout):
+		return early.ErrAlive
 	}
 }
 

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,10 +12,6 @@ import (
 const (
 	// sampleInterval is how often a running program is compared with its limits.
 	sampleInterval = 50 * time.Millisecond
-
-	// endTimeout is how long the end of killed processes is waited for. One that the kernel has
-	// waiting for a disk may take longer.
-	endTimeout = 5 * time.Second
 
 	// drainTimeout is how long output is read after all processes have ended.
 	drainTimeout = 2 * time.Second
@@ -228,6 +223,3 @@ func (p *pipes) close() {
 		_ = f.Close()
 	}
 }
-
-// errAlive is the error of a run whose processes could not be ended.
-var errAlive = errors.New("processes of the program are still alive, although they were killed")

@@ -8,6 +8,12 @@
 // 2 ms, where main takes 7 to begin, and every run of a program is 5 ms faster.
 package early
 
+import (
+	"errors"
+	"os"
+	"time"
+)
+
 // The first argument of such a process says what it does. The constants whose names end in File are
 // its file descriptors.
 const (
@@ -20,3 +26,29 @@ const (
 // Path is the executable of such a process: that of the running Parley, even if another version has
 // taken its place on the disk.
 const Path = "/proc/self/exe"
+
+// EndTimeout is how long the end of killed processes is waited for. One that the kernel has waiting
+// for a disk may take longer.
+const EndTimeout = 5 * time.Second
+
+// ErrAlive is the error of a run whose processes could not be ended.
+var ErrAlive = errors.New("processes of the program are still alive, although they were killed")
+
+// RemoveAll removes a folder, also one in which a program has made folders that cannot be read.
+func RemoveAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	var open func(string)
+	open = func(dir string) {
+		_ = os.Chmod(dir, 0o700)
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.IsDir() {
+				open(dir + "/" + e.Name())
+			}
+		}
+	}
+	open(dir)
+	_ = os.RemoveAll(dir)
+}

@@ -220,22 +220,3 @@ func protectLauncher(pid, tid int) []Instruction {
 		Instruction{Return, 0, 0, Allow},
 	)
 }
-
-// RemoveAll removes a folder, also one in which a program has made folders that cannot be read.
-func RemoveAll(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	var open func(string)
-	open = func(dir string) {
-		_ = os.Chmod(dir, 0o700)
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if e.IsDir() {
-				open(dir + "/" + e.Name())
-			}
-		}
-	}
-	open(dir)
-	_ = os.RemoveAll(dir)
-}

@@ -2,7 +2,6 @@ package early
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -68,18 +67,11 @@ func (t *Tree) Sample() (threads int, memory int64) {
 	return threads, memory
 }
 
-// endTimeout is how long the end of killed processes is waited for. One that the kernel has waiting
-// for a disk may take longer.
-const endTimeout = 5 * time.Second
-
-// errAlive is the error of a run whose processes could not be ended.
-var errAlive = errors.New("processes of the program are still alive, although they were killed")
-
 // Kill ends all processes of t.
 func (t *Tree) Kill() error {
-	for deadline := time.Now().Add(endTimeout); t.sweep() > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(EndTimeout); t.sweep() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			return errAlive
+			return ErrAlive
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func (Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) 
 	if err != nil {
 		return sandbox.Outcome{}, fmt.Errorf("make a temporary folder: %w", err)
 	}
-	defer os.RemoveAll(temp)
+	defer early.RemoveAll(temp)
 	program, err := s.LookProgram()
 	if err != nil {
 		return sandbox.Outcome{}, err

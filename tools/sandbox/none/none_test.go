@@ -3,7 +3,11 @@ package none_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,5 +70,40 @@ func TestNoProgram(t *testing.T) {
 		if _, err := (none.Runner{}).Run(t.Context(), sandbox.Spec{Args: args}); !errors.Is(err, sandbox.ErrNoProgram) {
 			t.Errorf("%q: %v", args, err)
 		}
+	}
+}
+
+// userVariable is set in the process of an ordinary user in which a test of root is run again.
+const userVariable = "PARLEY_TEST_AS_USER"
+
+// TestTempFolder finds that nothing is left of the temporary folder of a program, though the program took the
+// rights to a folder in it from everybody. Root needs none.
+func TestTempFolder(t *testing.T) {
+	if os.Getuid() == 0 && os.Getenv(userVariable) == "" {
+		const user = 65534
+		temp, err := os.MkdirTemp("/tmp", "none-") // those of t can be entered by root only
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(temp)
+		if err := os.Chown(temp, user, user); err != nil {
+			t.Fatal(err)
+		}
+		again := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$")
+		again.Dir = temp
+		again.Env = []string{userVariable + "=1", "TMPDIR=" + temp}
+		again.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	var out bytes.Buffer
+	script := `echo "$TMPDIR"; cd "$TMPDIR" && mkdir -p a/b && touch a/b/c && chmod 0 a/b a`
+	if _, err := (none.Runner{}).Run(t.Context(), sandbox.Spec{Args: []string{"sh", "-c", script}, Stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(strings.TrimSpace(out.String())); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there (%v)", out.String(), err)
 	}
 }
