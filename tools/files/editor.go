@@ -177,21 +177,12 @@ func (e editor) reserve(c tools.Call, at workspace.Path, old, data []byte, folde
 
 // reserveBytes is like reserve, for a number of additional bytes.
 func (e editor) reserveBytes(c tools.Call, bytes int64) error {
-	who := c.Whose()
-	if who == chat.TheOwner || e.rules.MaxStored == nil {
-		return nil
+	err := tools.Reserve(c, bytes, e.rules.MaxStored)
+	if full, ok := errors.AsType[*tools.QuotaError](err); ok {
+		return deny("Nothing was written: %v. Ask which of the files that they wrote or sent can be deleted or "+
+			"shortened, do that, and try again.", full)
 	}
-	limit := e.rules.MaxStored()
-	if limit <= 0 {
-		return nil
-	}
-	used, ok, err := c.Workspace.Reserve(string(who), who.InboxFolder(), bytes, limit)
-	if err != nil || ok {
-		return err
-	}
-	return deny("Nothing was written: this person's files use %.1f MB of the %.1f MB allowed, and this would add "+
-		"%.1f MB. Ask which of the files that they wrote or sent can be deleted or shortened, do that, "+
-		"and try again.", float64(used)/1e6, float64(limit)/1e6, float64(bytes)/1e6)
+	return err
 }
 
 // authorOf returns the person whose text c writes, or "" if it may be untrusted content.

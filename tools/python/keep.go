@@ -88,7 +88,7 @@ func (p *Interpreter) keepFile(c tools.Call, folder scratch, name string) (at wo
 	if !c.Workspace.View().MayChange(at) {
 		return at, false, fmt.Errorf("%s, because %s may only be read here", name, filesFolder)
 	}
-	if err := p.reserve(c, workspace.DiskBytes(int64(len(data)))); err != nil {
+	if err := tools.Reserve(c, workspace.DiskBytes(int64(len(data))), p.cfg.MaxStored); err != nil {
 		return at, false, err
 	}
 	if err := write(c, at, data); err != nil {
@@ -102,24 +102,6 @@ func (p *Interpreter) keepFile(c tools.Call, folder scratch, name string) (at wo
 func legible(name string) bool {
 	isStrange := func(r rune) bool { return !unicode.IsPrint(r) || r == '\\' }
 	return utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxName && !strings.ContainsFunc(name, isStrange)
-}
-
-// reserve returns an error if the person whom c works for may not store as many bytes.
-func (p *Interpreter) reserve(c tools.Call, bytes int64) error {
-	who := c.Whose()
-	if who == chat.TheOwner || p.cfg.MaxStored == nil {
-		return nil
-	}
-	limit := p.cfg.MaxStored()
-	if limit <= 0 {
-		return nil
-	}
-	used, ok, err := c.Workspace.Reserve(string(who), who.InboxFolder(), bytes, limit)
-	if err != nil || ok {
-		return err
-	}
-	return fmt.Errorf("this person's files use %.1f MB of the %.1f MB allowed, and this would add %.1f MB",
-		float64(used)/1e6, float64(limit)/1e6, float64(bytes)/1e6)
 }
 
 // write writes a file that code of c made. It may hold what the model has read, so that in an
