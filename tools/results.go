@@ -89,13 +89,11 @@ func Resolve(c Call, text string) (workspace.Path, error) {
 // was sent by them.
 func Private(s Scope, p workspace.Path) bool {
 	name := p.String()
-	return Own(p) && !within(Folder(resultsDir, s.Session), name) || s.Whose().Hides(name)
+	return Own(p) && !workspace.Within(name, Folder(resultsDir, s.Session)) || s.Whose().Hides(name)
 }
 
 // Own reports whether p is one of Parley's own files. It ignores case, as some file systems do.
-func Own(p workspace.Path) bool { return within(ownDir, strings.ToLower(p.String())) }
-
-func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+func Own(p workspace.Path) bool { return workspace.Within(strings.ToLower(p.String()), ownDir) }
 
 const untrustedTail = "-strange.txt"
 
@@ -107,10 +105,10 @@ func Untrusted(s Scope, p workspace.Path) bool {
 	name := strings.ToLower(p.String())
 	base := path.Base(name)
 	home := s.Whose().Home()
-	if within(chat.PeopleDir, name) && name != chat.PeopleDir && (home == "" || !within(strings.ToLower(home), name)) ||
-		within(chat.Inbox, name) && name != chat.Inbox ||
-		within(resultsDir, name) && strings.HasSuffix(base, untrustedTail) ||
-		within("memory", name) && (base == "history.jsonl" || base == "heard.md") {
+	if workspace.Within(name, chat.PeopleDir) && name != chat.PeopleDir && (home == "" || !workspace.Within(name, strings.ToLower(home))) ||
+		workspace.Within(name, chat.Inbox) && name != chat.Inbox ||
+		workspace.Within(name, resultsDir) && strings.HasSuffix(base, untrustedTail) ||
+		workspace.Within(name, "memory") && (base == "history.jsonl" || base == "heard.md") {
 		return true
 	}
 	author, found := s.Workspace.Origin(p)

@@ -52,7 +52,7 @@ func (v View) IsHome(p Path) bool { return p.name == filepath.Clean(v.home) }
 
 // MayChange reports whether people may change the file p.
 func (v View) MayChange(p Path) bool {
-	if v.home == "" || isWithin(v.home, p.name) {
+	if v.home == "" || Within(p.name, v.home) {
 		return true
 	}
 	share, found := v.shareOf(p.name)
@@ -71,13 +71,13 @@ func (v View) whole(name string) string {
 // sees reports whether the file of the whole workspace called name is in v.
 func (v View) sees(name string) bool {
 	_, found := v.shareOf(name)
-	return found || v.home == "" || isWithin(v.home, name)
+	return found || v.home == "" || Within(name, v.home)
 }
 
 // shareOf returns the Share that the file called name is in: of two, the inner one.
 func (v View) shareOf(name string) (share Share, found bool) {
 	for _, s := range v.shares {
-		if isWithin(s.Name, name) && len(s.Name) > len(share.Name) {
+		if Within(name, s.Name) && len(s.Name) > len(share.Name) {
 			share = s
 			found = true
 		}
@@ -85,5 +85,7 @@ func (v View) shareOf(name string) (share Share, found bool) {
 	return share, found
 }
 
-// isWithin reports whether the file called name is dir, or in it.
-func isWithin(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+// Within reports whether path is folder, or in it.
+func Within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"parley/workspace"
 )
 
 // probeTimeout is how long the probe of one driver may take.
@@ -122,7 +124,7 @@ func (a *Auto) Use(name string) {
 func (a *Auto) Hide(paths ...string) {
 	system := SystemFolders()
 	for _, path := range paths {
-		within := func(folder string) bool { return Within(path, folder) }
+		within := func(folder string) bool { return workspace.Within(path, folder) }
 		if slices.ContainsFunc(system, within) { // nothing else is seen anyway
 			a.hidden = append(a.hidden, Folder{Path: path, Access: Hidden})
 		}

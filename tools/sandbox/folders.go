@@ -1,16 +1,56 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"parley/workspace"
 )
 
-// ChangeableFolders returns the folders in which programs can make symbolic links.
-func ChangeableFolders(folders []Folder) []string {
+// RealFolders returns folders without symbolic links on the way to them, each once and outer ones
+// first. Of a folder that is there by two names, the stricter access counts. What is missing is left
+// out. links says of those whose names are links, and which a program may see, where they lead.
+//
+// A link that a program may have made is an error: it could have a later program be given what
+// neither must see.
+func RealFolders(folders []Folder) (real []Folder, links map[string]string, err error) {
+	access := map[string]Access{}
+	links = map[string]string{}
+	changeable := changeableFolders(folders)
+	for _, f := range folders {
+		path := filepath.Clean(f.Path)
+		target, err := resolvePath(path, changeable)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("look at a folder of the sandbox: %w", err)
+		}
+		if target == "/" {
+			return nil, nil, errors.New("the whole machine cannot be a folder of a sandbox")
+		}
+		if target != path && f.Access != Hidden {
+			links[path] = target
+		}
+		if before, twice := access[target]; twice {
+			f.Access = min(f.Access, before)
+		}
+		access[target] = f.Access
+	}
+	for _, path := range slices.Sorted(maps.Keys(access)) {
+		real = append(real, Folder{path, access[path]})
+	}
+	return real, links, nil
+}
+
+// changeableFolders returns the folders in which programs can make symbolic links.
+func changeableFolders(folders []Folder) []string {
 	var all []string
 	for _, f := range folders {
 		if f.Access != ReadWrite {
@@ -25,9 +65,9 @@ func ChangeableFolders(folders []Folder) []string {
 	return all
 }
 
-// ResolvePath returns path without symbolic links. One in a folder of changeable is an error: a program
+// resolvePath returns path without symbolic links. One in a folder of changeable is an error: a program
 // could have it lead to what it must not see.
-func ResolvePath(path string, changeable []string) (string, error) {
+func resolvePath(path string, changeable []string) (string, error) {
 	done, rest := "/", path
 	for links := 0; rest != ""; {
 		var next string
@@ -41,7 +81,7 @@ func ResolvePath(path string, changeable []string) (string, error) {
 			done = here
 			continue
 		}
-		if slices.ContainsFunc(changeable, func(folder string) bool { return Within(done, folder) }) {
+		if slices.ContainsFunc(changeable, func(folder string) bool { return workspace.Within(done, folder) }) {
 			return "", fmt.Errorf("%s is a symbolic link that a program may have made", here)
 		}
 		target, err := os.Readlink(here)
@@ -61,8 +101,3 @@ func ResolvePath(path string, changeable []string) (string, error) {
 
 // maxLinks is how many symbolic links a path may lead through.
 const maxLinks = 40
-
-// Within reports whether path is below folder, or folder itself.
-func Within(path, folder string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
-}

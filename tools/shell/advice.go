@@ -13,7 +13,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
-	"parley/tools/sandbox"
+	"parley/workspace"
 )
 
 // An advice says what the text of a command shows of its effects, before it runs. It is no boundary:
@@ -471,10 +471,10 @@ func (r *reader) writes(name string) {
 	at, known := r.resolve(name)
 	switch {
 	case !known:
-	case sandbox.Within(at, "/dev"):
+	case workspace.Within(at, "/dev"):
 		r.refuse(refusedDangerous, name)
-	case sandbox.Within(at, r.place.work),
-		isTemporary(at) && !sandbox.Within(at, r.workspace()) && !sandbox.Within(r.place.work, at):
+	case workspace.Within(at, r.place.work),
+		isTemporary(at) && !workspace.Within(at, r.workspace()) && !workspace.Within(r.place.work, at):
 	case isState(at, r.workspace()):
 		r.refuse(refusedState, name)
 	case strings.Contains("/"+name+"/", "/../"):
@@ -486,19 +486,21 @@ func (r *reader) writes(name string) {
 
 func isHarmlessDevice(name string) bool {
 	return slices.Contains([]string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"}, name) ||
-		sandbox.Within(name, "/dev/fd") || sandbox.Within(name, "/dev/shm")
+		workspace.Within(name, "/dev/fd") || workspace.Within(name, "/dev/shm")
 }
 
-func isTemporary(at string) bool { return sandbox.Within(at, "/tmp") || sandbox.Within(at, "/var/tmp") }
+func isTemporary(at string) bool {
+	return workspace.Within(at, "/tmp") || workspace.Within(at, "/var/tmp")
+}
 
 func (r *reader) workspace() string { return filepath.Dir(r.place.work) }
 
 // isState reports whether a file is one of those that Parley goes by or keeps itself (D-074).
-func isState(at, workspace string) bool {
-	if !sandbox.Within(at, workspace) {
+func isState(at, root string) bool {
+	if !workspace.Within(at, root) {
 		return false
 	}
-	name, _ := filepath.Rel(workspace, at)
+	name, _ := filepath.Rel(root, at)
 	first, _, _ := strings.Cut(filepath.ToSlash(name), "/")
 	switch strings.ToLower(first) {
 	case ".parley", "memory", "skills", "agents", "custom_tools", "history.jsonl", ".dream_cursor":

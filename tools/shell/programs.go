@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/tools/sandbox"
+	"parley/workspace"
 )
 
 // wrappers are programs that run the program that their arguments name, by the options of theirs
@@ -129,7 +129,7 @@ func (r *reader) run(args []string) {
 		r.ask(askDynamic)
 		return
 	}
-	if at, known := r.resolve(args[0]); known && strings.Contains(args[0], "/") && sandbox.Within(at, r.place.work) {
+	if at, known := r.resolve(args[0]); known && strings.Contains(args[0], "/") && workspace.Within(at, r.place.work) {
 		return // a program of its own
 	}
 	name := path.Base(args[0])
@@ -361,7 +361,7 @@ func (r *reader) copiesBlocks(args []string) {
 		if to, found := strings.CutPrefix(a, "of="); found {
 			r.writes(to)
 		}
-		if from, found := strings.CutPrefix(a, "if="); found && sandbox.Within(from, "/dev") && !isSource(from) {
+		if from, found := strings.CutPrefix(a, "if="); found && workspace.Within(from, "/dev") && !isSource(from) {
 			r.refuse(refusedDangerous, a)
 		}
 	}

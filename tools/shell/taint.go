@@ -78,7 +78,7 @@ func skip(d fs.DirEntry) error {
 func (p spot) hides(at string) bool {
 	innermost := sandbox.Folder{}
 	for _, f := range p.folders {
-		if sandbox.Within(at, f.Path) && len(f.Path) > len(innermost.Path) {
+		if workspace.Within(at, f.Path) && len(f.Path) > len(innermost.Path) {
 			innermost = f
 		}
 	}

@@ -1,21 +1,18 @@
 package bwrap
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"parley/tools/sandbox"
+	"parley/workspace"
 )
 
 // A view is what a program sees of the machine's folders.
 type view struct {
-	mounts []mount           // the folders above others first
+	mounts []mount           // the outer folders first, each path once
 	links  map[string]string // from a path to what it leads to
 }
 
@@ -26,36 +23,20 @@ type mount struct {
 	folder bool
 }
 
-// newView returns the view of a program that has been granted folders. Symbolic links on the way to
-// one are followed, unless a program could have made them.
+// newView returns the view of a program that has been granted folders.
 func newView(folders []sandbox.Folder) (*view, error) {
-	v := &view{links: map[string]string{}}
-	changeable := sandbox.ChangeableFolders(folders)
-	for _, f := range folders {
-		path := filepath.Clean(f.Path)
-		if path == "/" {
-			return nil, errors.New("the whole machine cannot be a folder of a sandbox")
-		}
-		target, err := sandbox.ResolvePath(path, changeable)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look at a folder of the sandbox: %w", err)
-		}
-		info, err := os.Lstat(target)
-		if err != nil {
-			return nil, fmt.Errorf("look at a folder of the sandbox: %w", err)
-		}
-		if target != path && f.Access != sandbox.Hidden {
-			v.links[path] = target
-		}
-		v.mounts = append(v.mounts, mount{target, f.Access, info.IsDir()})
+	real, links, err := sandbox.RealFolders(folders)
+	if err != nil {
+		return nil, err
 	}
-	// Of the same path twice, the stricter counts: it is mounted last.
-	slices.SortStableFunc(v.mounts, func(a, b mount) int {
-		return cmp.Or(strings.Compare(a.path, b.path), -cmp.Compare(a.access, b.access))
-	})
+	v := &view{links: links}
+	for _, f := range real {
+		info, err := os.Lstat(f.Path)
+		if err != nil {
+			return nil, fmt.Errorf("look at a folder of the sandbox: %w", err)
+		}
+		v.mounts = append(v.mounts, mount{f.Path, f.Access, info.IsDir()})
+	}
 	return v, nil
 }
 
@@ -63,7 +44,7 @@ func newView(folders []sandbox.Folder) (*view, error) {
 func (v *view) above(path string) *mount {
 	var nearest *mount
 	for i, m := range v.mounts {
-		if m.path != path && sandbox.Within(path, m.path) && (nearest == nil || len(m.path) >= len(nearest.path)) {
+		if m.path != path && workspace.Within(path, m.path) {
 			nearest = &v.mounts[i]
 		}
 	}

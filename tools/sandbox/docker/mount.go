@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/tools/sandbox"
+	"parley/workspace"
 )
 
 // mountArgs returns the arguments that show the program its folders. Docker itself mounts what is above before
@@ -38,7 +39,7 @@ func (c *container) mountArgs() ([]string, error) {
 		}
 		source := path
 		if access[path] == sandbox.Hidden {
-			if !slices.ContainsFunc(shown, func(s string) bool { return isBelow(path, s) }) {
+			if !slices.ContainsFunc(shown, func(s string) bool { return workspace.Within(path, s) }) {
 				continue
 			}
 			source = emptyFile
@@ -55,10 +56,6 @@ func (c *container) mountArgs() ([]string, error) {
 // byDepth orders paths so that each comes after those that it is below.
 func byDepth(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-}
-
-func isBelow(path, folder string) bool {
-	return strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
 // mount returns a value of --mount, which Docker reads as a line of CSV.

@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"parley/tools/sandbox"
+	"parley/workspace"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
@@ -104,47 +104,25 @@ func (s *system) list() []string {
 
 // newView returns the view of a program that sees system, is granted folders and has temp for itself.
 func newView(system []string, folders []sandbox.Folder, temp string) (view, error) {
-	access := map[string]sandbox.Access{}
+	granted, _, err := sandbox.RealFolders(append(slices.Clone(folders), sandbox.Folder{Path: temp, Access: sandbox.ReadWrite}))
+	if err != nil {
+		return nil, err
+	}
+	v := view(granted)
 	for _, path := range system {
-		access[path] = sandbox.ReadOnly
+		if at, found := v.find(path); !found { // or else what is granted counts
+			v = slices.Insert(v, at, sandbox.Folder{Path: path, Access: sandbox.ReadOnly})
+		}
 	}
-	granted := map[string]bool{}
-	changeable := sandbox.ChangeableFolders(folders)
-	for _, f := range append(slices.Clone(folders), sandbox.Folder{Path: temp, Access: sandbox.ReadWrite}) {
-		path := filepath.Clean(f.Path)
-		if path == "/" {
-			return nil, errors.New("the whole machine cannot be a folder of a sandbox")
-		}
-		real, err := sandbox.ResolvePath(path, changeable)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("find what a program may use: %w", err)
-		}
-		if granted[real] { // by two names
-			access[real] = min(access[real], f.Access)
-			continue
-		}
-		granted[real] = true
-		access[real] = f.Access
-	}
-	var v view
-	for path, a := range access {
-		v = append(v, sandbox.Folder{Path: path, Access: a})
-	}
-	slices.SortFunc(v, func(a, b sandbox.Folder) int { return cmp.Compare(a.Path, b.Path) })
 	return v, nil
 }
 
 // isSystem reports whether path is where files of the system are.
 func isSystem(path string) bool {
-	for _, folder := range []string{"/usr", "/bin", "/sbin", "/lib", "/etc", "/nix", "/run/systemd/resolve"} {
-		if strings.HasPrefix(path, folder) {
-			return true
-		}
+	folders := []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix", "/run/systemd/resolve",
 	}
-	return false
+	return slices.ContainsFunc(folders, func(folder string) bool { return workspace.Within(path, folder) })
 }
 
 // ruleset returns what Landlock of a version is to allow a program.
@@ -244,7 +222,7 @@ func (r *rules) addBelow(fd int, path string, access sandbox.Access) error {
 	}
 	for _, name := range names {
 		below := filepath.Join(path, name)
-		if r.view.has(below) {
+		if _, found := r.view.find(below); found {
 			continue // it has rights of its own
 		}
 		child, err := unix.Openat(fd, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
@@ -268,19 +246,17 @@ func rights(access sandbox.Access) uint64 {
 	return read
 }
 
-// has reports whether v says something about path itself.
-func (v view) has(path string) bool {
-	_, found := slices.BinarySearchFunc(v, path, func(f sandbox.Folder, path string) int {
+// find returns where in v path is, or would be, and whether it is there.
+func (v view) find(path string) (at int, found bool) {
+	return slices.BinarySearchFunc(v, path, func(f sandbox.Folder, path string) int {
 		return cmp.Compare(f.Path, path)
 	})
-	return found
 }
 
 // narrows reports whether v allows less than access somewhere below path.
 func (v view) narrows(path string, access sandbox.Access) bool {
-	prefix := strings.TrimSuffix(path, "/") + "/"
 	return slices.ContainsFunc(v, func(f sandbox.Folder) bool {
-		return f.Access < access && strings.HasPrefix(f.Path, prefix)
+		return f.Access < access && workspace.Within(f.Path, path)
 	})
 }
 

@@ -61,6 +61,18 @@ os.kill(os.getpid(), signal.SIGTERM)'; echo $?`
 	}
 }
 
+// TestSystemFolders finds that a link of /etc may lead to files of the system, and to no others.
+func TestSystemFolders(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/usr": true, "/usr/share/x": true, "/lib64/x": true, "/nix/store/x": true, "/run/systemd/resolve/stub": true,
+		"/usrlocal/x": false, "/library": false, "/etcetera": false, "/home/x": false, "/run/systemd/resolved": false,
+	} {
+		if got := isSystem(path); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}
+
 func BenchmarkRuleset(b *testing.B) {
 	temp := b.TempDir()
 	var s system
