@@ -105,7 +105,8 @@ func Untrusted(s Scope, p workspace.Path) bool {
 	name := strings.ToLower(p.String())
 	base := path.Base(name)
 	home := s.Whose().Home()
-	if workspace.Within(name, chat.PeopleDir) && name != chat.PeopleDir && (home == "" || !workspace.Within(name, strings.ToLower(home))) ||
+	isOwn := home != "" && workspace.Within(name, strings.ToLower(home))
+	if workspace.Within(name, chat.PeopleDir) && name != chat.PeopleDir && !isOwn ||
 		workspace.Within(name, chat.Inbox) && name != chat.Inbox ||
 		workspace.Within(name, resultsDir) && strings.HasSuffix(base, untrustedTail) ||
 		workspace.Within(name, "memory") && (base == "history.jsonl" || base == "heard.md") {

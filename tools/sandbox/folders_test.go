@@ -31,7 +31,9 @@ func TestRealFolders(t *testing.T) {
 		fails bool
 	}{
 		"outer ones first": {
-			given: []sandbox.Folder{{at("a/b"), sandbox.Hidden}, {at("a"), sandbox.ReadWrite}, {at("none"), sandbox.ReadOnly}},
+			given: []sandbox.Folder{
+				{at("a/b"), sandbox.Hidden}, {at("a"), sandbox.ReadWrite}, {at("none"), sandbox.ReadOnly},
+			},
 			want:  []sandbox.Folder{{at("a"), sandbox.ReadWrite}, {at("a/b"), sandbox.Hidden}},
 		},
 		"by two names": {
@@ -54,9 +56,11 @@ func TestRealFolders(t *testing.T) {
 		},
 		"the machine":  {given: []sandbox.Folder{{"/", sandbox.ReadOnly}}, fails: true},
 		"a link to it": {given: []sandbox.Folder{{at("machine"), sandbox.ReadOnly}}, fails: true},
-		"a way round it": {given: []sandbox.Folder{{at("machine") + dir + "/a", sandbox.ReadOnly}}, want: []sandbox.Folder{
-			{at("a"), sandbox.ReadOnly},
-		}, links: map[string]string{at("machine") + dir + "/a": at("a")}},
+		"a way round it": {
+			given: []sandbox.Folder{{at("machine") + dir + "/a", sandbox.ReadOnly}},
+			want:  []sandbox.Folder{{at("a"), sandbox.ReadOnly}},
+			links: map[string]string{at("machine") + dir + "/a": at("a")},
+		},
 	} {
 		if c.links == nil && !c.fails {
 			c.links = map[string]string{}

@@ -161,7 +161,9 @@ func dropCapabilities() {
 		pid     int32
 	}{capabilityVersion, 0}
 	var none [6]uint32
-	_, _, _ = syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0)
+	_, _, _ = syscall.RawSyscall(
+		syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0,
+	)
 }
 
 // setFilter has the kernel apply filter to all further system calls of this thread.

@@ -104,7 +104,8 @@ func (s *system) list() []string {
 
 // newView returns the view of a program that sees system, is granted folders and has temp for itself.
 func newView(system []string, folders []sandbox.Folder, temp string) (view, error) {
-	granted, _, err := sandbox.RealFolders(append(slices.Clone(folders), sandbox.Folder{Path: temp, Access: sandbox.ReadWrite}))
+	own := sandbox.Folder{Path: temp, Access: sandbox.ReadWrite}
+	granted, _, err := sandbox.RealFolders(append(slices.Clone(folders), own))
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,8 @@ func TestTempFolder(t *testing.T) {
 	}
 	var out bytes.Buffer
 	script := `echo "$TMPDIR"; cd "$TMPDIR" && mkdir -p a/b && touch a/b/c && chmod 0 a/b a`
-	if _, err := (none.Runner{}).Run(t.Context(), sandbox.Spec{Args: []string{"sh", "-c", script}, Stdout: &out}); err != nil {
+	spec := sandbox.Spec{Args: []string{"sh", "-c", script}, Stdout: &out}
+	if _, err := (none.Runner{}).Run(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(strings.TrimSpace(out.String())); !errors.Is(err, fs.ErrNotExist) {
