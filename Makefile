@@ -14,6 +14,7 @@ lint:
 	go vet ./... early.parley
 	go mod tidy -diff
 	go tool -modfile=lint/go.mod golangci-lint run
+	cd tools/sandbox/early && go tool -modfile=../../../lint/go.mod golangci-lint run
 
 run:
 	go run ./cmd/gateway

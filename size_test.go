@@ -58,7 +58,7 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 		ImportPath, Dir, Export string
 		GoFiles                 []string
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./...", early)
 	out, err := list.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,8 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 			t.Fatal(err)
 		}
 		exports[p.ImportPath] = p.Export
-		if strings.HasPrefix(p.ImportPath, module) && !strings.HasSuffix(p.ImportPath, "test") {
+		isOurs := strings.HasPrefix(p.ImportPath, module) || p.ImportPath == early
+		if isOurs && !strings.HasSuffix(p.ImportPath, "test") {
 			ours = append(ours, p)
 		}
 	}

@@ -3,6 +3,7 @@ package early
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -70,14 +71,19 @@ func answer(listener int, p Plan) {
 	syscall.CloseOnExec(listener)
 	for {
 		var r request
-		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), receiveRequest, uintptr(unsafe.Pointer(&r)))
-		if errno != 0 {
+		if control(listener, receiveRequest, unsafe.Pointer(&r)) != 0 {
 			time.Sleep(time.Millisecond) // the caller was killed, or there is none any more
 			continue
 		}
 		a := p.respond(listener, r)
-		_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), sendResponse, uintptr(unsafe.Pointer(&a)))
+		_ = control(listener, sendResponse, unsafe.Pointer(&a)) // the thread may be gone
 	}
+}
+
+// control calls ioctl.
+func control(listener int, operation uintptr, about unsafe.Pointer) syscall.Errno {
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), operation, uintptr(about))
+	return errno
 }
 
 // respond returns what becomes of r.
@@ -94,7 +100,7 @@ func (p Plan) respond(listener int, r request) response {
 	if err == nil {
 		return a
 	}
-	errno, known := err.(syscall.Errno)
+	errno, known := errors.AsType[syscall.Errno](err)
 	if !known || errno == syscall.EACCES {
 		errno = syscall.EPERM
 	}
@@ -116,8 +122,8 @@ func (p Plan) perform(listener int, r request) error {
 		return err
 	}
 	defer syscall.Close(fd)
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), checkRequest, uintptr(unsafe.Pointer(&r.id)))
-	if errno != 0 { // the thread is gone, and what was opened may be another's
+	// A thread that is gone may have left its number, and so what was opened, to another.
+	if errno := control(listener, checkRequest, unsafe.Pointer(&r.id)); errno != 0 {
 		return errno
 	}
 	link := "/proc/self/fd/" + strconv.Itoa(fd)

@@ -18,8 +18,12 @@ func parseTarget(args []string) (t Target, err error) {
 	if len(args) != targetArguments {
 		return t, errors.New("wrong number of arguments")
 	}
-	t.Hidden, t.Protected, t.Work, t.Canary = args[0], args[1], args[2], reverse(args[3])
-	t.Unix, t.Abstract = args[7], args[8]
+	t.Hidden = args[0]
+	t.Protected = args[1]
+	t.Work = args[2]
+	t.Canary = reverse(args[3])
+	t.Unix = args[7]
+	t.Abstract = args[8]
 	for i, number := range []*int{&t.Victim, &t.TCP, &t.UDP} {
 		if *number, err = strconv.Atoi(args[4+i]); err != nil {
 			return t, err

@@ -33,10 +33,10 @@ func launch() int {
 		p, err := start(plan, l)
 		if err != nil {
 			tell(Failed + err.Error() + "\x00")
-		} else {
-			tell(Started)
+			return nil, err
 		}
-		return p, err
+		tell(Started)
+		return p, nil
 	})
 	if os.Getppid() != parley { // which would have removed it
 		RemoveAll(plan.Temp)

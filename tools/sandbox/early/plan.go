@@ -101,7 +101,9 @@ func Decode(data []byte) (p Plan, err error) {
 	if len(paths) != 3 {
 		return p, errPlan
 	}
-	p.Path, p.Dir, p.Temp = paths[0], paths[1], paths[2]
+	p.Path = paths[0]
+	p.Dir = paths[1]
+	p.Temp = paths[2]
 	p.Args = list()
 	p.Env = list()
 	for _, f := range list() {
