@@ -33,7 +33,7 @@ func launch() int {
 		p, err := start(plan, l)
 		if err != nil {
 			tell(Failed + err.Error() + "\x00")
-			return nil, err
+			return p, err
 		}
 		tell(Started)
 		return p, nil
