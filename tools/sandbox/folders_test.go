@@ -34,7 +34,7 @@ func TestRealFolders(t *testing.T) {
 			given: []sandbox.Folder{
 				{at("a/b"), sandbox.Hidden}, {at("a"), sandbox.ReadWrite}, {at("none"), sandbox.ReadOnly},
 			},
-			want:  []sandbox.Folder{{at("a"), sandbox.ReadWrite}, {at("a/b"), sandbox.Hidden}},
+			want: []sandbox.Folder{{at("a"), sandbox.ReadWrite}, {at("a/b"), sandbox.Hidden}},
 		},
 		"by two names": {
 			given: []sandbox.Folder{{at("link"), sandbox.ReadOnly}, {at("a/"), sandbox.ReadWrite}},

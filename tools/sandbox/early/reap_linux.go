@@ -108,9 +108,10 @@ func takeLimits() limits {
 	taken := limits{}
 	for which := range graceLimits {
 		var limit syscall.Rlimit
-		if prlimit(0, which, nil, &limit) == nil && limit.Cur < limit.Max {
-			taken[which] = limit
+		if err := prlimit(0, which, nil, &limit); err != nil || limit.Cur >= limit.Max {
+			continue
 		}
+		taken[which] = limit
 	}
 	taken.lift()
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) // or this process goes as easily
@@ -252,8 +253,10 @@ func killChildren() {
 		return // a kernel without that file
 	}
 	for field := range bytes.FieldsSeq(list) {
-		if pid, err := strconv.Atoi(string(field)); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		pid, err := strconv.Atoi(string(field))
+		if err != nil {
+			return
 		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
