@@ -263,6 +263,7 @@ func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'"
 func TestBombs(t *testing.T) {
 	for name, box := range sandboxes(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := interpreter(t, Config{Sandbox: box})
 			shorter := p.levels[Lenient]
 			shorter.timeout = time.Second

@@ -643,6 +643,7 @@ func stay(t *testing.T, s *suite) {
 	for name, script := range escapes {
 		for how, then := range map[string]string{"done": "exit 0", "time": "sleep 1000", "cancelled": "sleep 1000"} {
 			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel() // they wait most of the time
 				s.skipExcepted(t)
 				mark := newMark()
 				spec := sandbox.Spec{Args: []string{"env", mark, "sh", "-c", script + "\n" + then}}
