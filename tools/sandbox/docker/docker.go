@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,6 +160,8 @@ type container struct {
 	image  string
 	folder string // of files that docker reads; nobody else sees them
 	name   string
+
+	sourced bool // its shell reads variables from a file
 
 	complaint complaint
 }
@@ -319,25 +322,51 @@ func (c *container) createArgs() ([]string, error) {
 		return nil, err
 	}
 	args = append(append(args, environ...), mounts...)
-	args = append(args, "--entrypoint", c.spec.Args[0], "--", c.image)
-	return append(args, c.spec.Args[1:]...), nil
+	return append(args, c.program()...), nil
 }
 
 // environArgs has docker read the environment from a file, because other users can read its arguments. Values of
-// several lines cannot be in such a file.
-func (c *container) environArgs() ([]string, error) {
-	var file strings.Builder
-	name := filepath.Join(c.folder, "environment")
-	args := []string{"--env-file", name}
+// several lines cannot be in such a file, and the environment of docker itself is no place for what a program may
+// have chosen: the container's shell reads these from a file that is mounted there, and then becomes the program.
+func (c *container) environArgs() (args []string, err error) {
+	var file, script strings.Builder
 	for _, variable := range c.spec.Environ(map[string]string{"HOME": "/tmp", "TMPDIR": "/tmp"}) {
-		if strings.ContainsAny(variable, "\r\n") {
-			args = append(args, "--env", variable)
-			continue
+		name, value, _ := strings.Cut(variable, "=")
+		switch {
+		case !strings.ContainsAny(variable, "\r\n"):
+			file.WriteString(variable + "\n")
+		case !isVariable.MatchString(name):
+			return nil, fmt.Errorf("%q is no name of a variable, for a value of several lines", name)
+		default:
+			script.WriteString("export " + name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'\n")
 		}
-		file.WriteString(variable + "\n")
 	}
+	name := filepath.Join(c.folder, "environment")
 	if err := os.WriteFile(name, []byte(file.String()), 0o600); err != nil {
 		return nil, fmt.Errorf("write the environment of a container: %w", err)
 	}
-	return args, nil
+	args = []string{"--env-file", name}
+	if script.Len() == 0 {
+		return args, nil
+	}
+	name = filepath.Join(c.folder, "variables")
+	if err := os.WriteFile(name, []byte(script.String()), 0o600); err != nil {
+		return nil, fmt.Errorf("write the environment of a container: %w", err)
+	}
+	c.sourced = true
+	return append(args, "--mount", mount(name, variablesFile, true)), nil
+}
+
+// variablesFile is where a container has the values of several lines, for sh.
+const variablesFile = "/run/parley-variables"
+
+var isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// program returns what the container runs, as the arguments of create that come last.
+func (c *container) program() []string {
+	if !c.sourced {
+		return append([]string{"--entrypoint", c.spec.Args[0], "--", c.image}, c.spec.Args[1:]...)
+	}
+	const script = `. ` + variablesFile + ` && exec "$@"`
+	return append([]string{"--entrypoint", "/bin/sh", "--", c.image, "-c", script, "sh"}, c.spec.Args...)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,7 +179,7 @@ func TestContainer(t *testing.T) {
 	in := func(names ...string) string { return filepath.Join(append([]string{workspace}, names...)...) }
 	_, err := r.Run(t.Context(), sandbox.Spec{
 		Args: []string{"sh", "-c", "--", "x"}, Dir: in("work"),
-		Env: map[string]string{"LD_PRELOAD": "/evil.so", "DOCKER_HOST": "evil", "TWO": "a\nb", "TOKEN": "value-1"},
+		Env: map[string]string{"LD_PRELOAD": "/evil.so", "DOCKER_HOST": "evil", "TOKEN": "value-1"},
 		Folders: []sandbox.Folder{
 			{Path: in("work"), Access: sandbox.ReadWrite}, {Path: workspace, Access: sandbox.ReadOnly}, {Path: in("hidden")}, {Path: in("secret")},
 			{Path: in("missing"), Access: sandbox.ReadWrite}, {Path: "/root"}, {Path: in("odd, \"name"), Access: sandbox.ReadWrite},
@@ -192,7 +193,7 @@ func TestContainer(t *testing.T) {
 	for name, want := range map[string]string{
 		"network": "none", "read-only": "true", "init": "true", "cap-drop": "ALL", "security-opt": "no-new-privileges", "pull": "never",
 		"memory": "1073741824", "memory-swap": "1073741824", "pids-limit": "256", "oom-score-adj": "1000", "workdir": in("work"),
-		"ulimit": "core=0 fsize=1073741824 cpu=600:601", "label": label + "=" + r.Owner, "entrypoint": "sh", "env": "TWO=a\nb",
+		"ulimit": "core=0 fsize=1073741824 cpu=600:601", "label": label + "=" + r.Owner, "entrypoint": "sh", "env": "",
 	} {
 		if got := strings.Join(c.Flags[name], " "); got != want {
 			t.Errorf("--%s %s, want %s", name, got, want)
@@ -218,7 +219,7 @@ func TestContainer(t *testing.T) {
 		t.Errorf("%d mounts, want 5:\n%s", len(mounts), all)
 	}
 	// The program has the environment of the Spec; docker itself has none of it, and the program none of Parley's.
-	for _, want := range []string{"LD_PRELOAD=/evil.so", "DOCKER_HOST=evil", "TOKEN=value-1", "TWO=a\nb", "PAGER=cat", "HOME=/tmp"} {
+	for _, want := range []string{"LD_PRELOAD=/evil.so", "DOCKER_HOST=evil", "TOKEN=value-1", "PAGER=cat", "HOME=/tmp"} {
 		if !slices.Contains(c.Environ, want) {
 			t.Errorf("%s is missing in %q", want, c.Environ)
 		}
@@ -234,6 +235,33 @@ func TestContainer(t *testing.T) {
 	}
 	if len(c.CLI) != 3 {
 		t.Errorf("the container was created, started and removed by %d commands", len(c.CLI))
+	}
+}
+
+// R-S17: values of several lines reach the program as they are, and neither the arguments of docker, which other users
+// can read, nor its environment.
+func TestLinesInEnvironment(t *testing.T) {
+	r, state := newRunner(t)
+	values := map[string]string{"KEY": "BEGIN\n'canary' $(id) \\ \"x\"\r\nEND\n", "LD_DEBUG": "\ncanary", "ONE": "canary 1"}
+	var out bytes.Buffer
+	o, err := r.Run(t.Context(), sandbox.Spec{
+		Args: []string{"sh", "-c", `printf '%s|' "$KEY" "$LD_DEBUG" "$ONE" "$HOME" "$@"; exit 3`, "sh", "an argument", "b"},
+		Env:  values, Stdout: &out, Stdin: []byte("input"),
+	})
+	want := values["KEY"] + "|" + values["LD_DEBUG"] + "|canary 1|/tmp|an argument|b|"
+	if err != nil || o.Exit != 3 || out.String() != want {
+		t.Errorf("%+v, %v: %q, want %q", o, err, out.String(), want)
+	}
+	c := dockertest.Removed(t, state)[0]
+	if given := fmt.Sprint(c.Flags, c.Args, c.CLI); strings.Contains(given, "canary") {
+		t.Errorf("docker was given %s", given)
+	}
+	_, err = r.Run(t.Context(), sandbox.Spec{Args: []string{"true"}, Env: map[string]string{"a;id": "1\n2"}})
+	if err == nil || !strings.Contains(err.Error(), "is no name of a variable") {
+		t.Errorf("an odd name: %v", err)
+	}
+	if left := dockertest.Containers(t, state); len(left) > 0 {
+		t.Errorf("left: %+v", left)
 	}
 }
 

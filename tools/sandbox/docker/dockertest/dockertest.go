@@ -287,6 +287,22 @@ func checkMounts(values []string) error {
 	return nil
 }
 
+// mounted returns the arguments of the program. There is no container in which a file of /run could be: where one is
+// named, it is that of this machine.
+func (c Container) mounted() []string {
+	args := slices.Clone(c.Args)
+	for _, value := range c.Flags["mount"] {
+		source, target, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(value, "type=bind,source="), ",readonly"), ",target=")
+		if !strings.HasPrefix(target, "/run/") {
+			continue
+		}
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], target, source)
+		}
+	}
+	return args
+}
+
 // readEnviron makes the environment of the program.
 func (c *Container) readEnviron() error {
 	for _, name := range c.Flags["env-file"] {
@@ -317,7 +333,8 @@ func (d *docker) start(given map[string][]string, rest []string) (code int, err 
 	}
 	c.CLI["start"] = os.Environ()
 	c.State.StartedAt = time.Now()
-	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // remove ends it
+	args := c.mounted()
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // remove ends it
 	cmd.Env = c.Environ
 	cmd.Dir = c.Flags["workdir"][0]
 	if given["interactive"] != nil && c.Flags["interactive"] != nil {
