@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/pem"
 	"fmt"
@@ -86,7 +85,7 @@ func newProgram(t testing.TB, servers ...*httptest.Server) *program {
 func requireProgram(t testing.TB, name string) {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/" + name); err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" && slices.Contains([]string{"bwrap", "curl", "git", "pip3", "python3"}, name) {
+		if os.Getenv("PARLEY_REQUIRE") == "all" && slices.Contains([]string{"bwrap", "curl", "python3"}, name) {
 			t.Fatal(err)
 		}
 		t.Skip(err)
@@ -174,7 +173,7 @@ for family, kind, to in (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", %[1]s
 	}
 }
 
-// What people use works: curl, git, pip and Node.
+// What people use works: curl and Node. Package shell has more of them.
 func TestPrograms(t *testing.T) {
 	content := t.TempDir()
 	secure := httptest.NewTLSServer(http.FileServer(http.Dir(content)))
@@ -198,35 +197,6 @@ func TestPrograms(t *testing.T) {
 		expect(t, "curl -sS https://other.test/", "CONNECT tunnel failed, response 403", 1)
 		expect(t, "curl -sS http://other.test/", "other.test is not among the hosts", 0)
 	})
-	t.Run("git", func(t *testing.T) {
-		requireProgram(t, "git")
-		repository := filepath.Join(content, "project.git")
-		make := fmt.Sprintf("git init -q -b main w && cd w && echo text > f && git add f && "+
-			"git -c user.name=a -c user.email=a@b commit -qm m && git clone -q --bare . %s && git -C %s update-server-info",
-			repository, repository)
-		command := exec.CommandContext(t.Context(), "/bin/sh", "-c", make)
-		command.Dir = t.TempDir()
-		command.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"}
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatal(err, string(out))
-		}
-		expect(t, "git -c http.sslCAInfo="+ca+" clone -q "+site+"/project.git cloned && cat cloned/f", "text", 0)
-		expect(t, "git clone -q https://other.test/project.git", "403", 1)
-	})
-	t.Run("pip", func(t *testing.T) {
-		requireProgram(t, "pip3")
-		index := filepath.Join(content, "simple", "parcel")
-		if err := os.MkdirAll(index, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		writeWheel(t, filepath.Join(index, "parcel-1.0-py3-none-any.whl"))
-		link := `<a href="parcel-1.0-py3-none-any.whl">parcel-1.0-py3-none-any.whl</a>`
-		if err := os.WriteFile(filepath.Join(index, "index.html"), []byte(link), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		pip := "pip3 --disable-pip-version-check install -q --target lib --retries 0 "
-		expect(t, pip+"--cert "+ca+" -i "+site+"/simple parcel && PYTHONPATH=lib python3 -c 'import parcel; print(parcel.name)'", "a parcel", 0)
-	})
 	t.Run("node", func(t *testing.T) {
 		requireProgram(t, "node")
 		if output, _ := p.exec("node", "-p", "process.allowedNodeEnvironmentFlags.has('--use-env-proxy')"); strings.TrimSpace(output) != "true" {
@@ -239,34 +209,6 @@ func TestPrograms(t *testing.T) {
 		expect(t, fetchOf(site+"/hello.txt"), "hello there", 0)
 		expect(t, fetchOf("https://other.test/"), "403", 0)
 	})
-}
-
-// writeWheel writes the package parcel for pip.
-func writeWheel(t *testing.T, name string) {
-	t.Helper()
-	var archive bytes.Buffer
-	w := zip.NewWriter(&archive)
-	const info = "parcel-1.0.dist-info/"
-	for _, file := range [][2]string{
-		{"parcel.py", "name = 'a parcel'\n"},
-		{info + "METADATA", "Metadata-Version: 2.1\nName: parcel\nVersion: 1.0\n"},
-		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
-		{info + "RECORD", "parcel.py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
-	} {
-		f, err := w.Create(file[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Write([]byte(file[1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, archive.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // BenchmarkTrue compares the program true bare, in a sandbox, and in a sandbox with the relay.
