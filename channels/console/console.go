@@ -55,6 +55,7 @@ type Channel struct {
 	connected sync.WaitGroup // goroutines of clients
 	mu        sync.Mutex
 	clients   []*client
+	sent      []sentReply   // the latest replies
 	shown     []string      // IDs of the latest replies that were shown
 	steps     []string      // the latest steps that were sent
 	ended     bool          // Run has returned: no client will connect
@@ -191,7 +192,26 @@ func (c *Channel) sendReply(f frame) []*client {
 	for _, k := range readers {
 		k.conn.send(f)
 	}
+	c.sent = remember(c.sent, sentReply{f, slices.Clone(readers)})
 	return readers
+}
+
+// resendAnswers sends k the replies to its message id that were sent to others only:
+// its connection broke meanwhile, and the agent does not answer a message twice. The
+// caller holds mu.
+func (c *Channel) resendAnswers(k *client, id string) {
+	var has []string // IDs of replies that k was sent
+	for _, s := range c.sent {
+		if slices.Contains(s.clients, k) {
+			has = append(has, s.reply.ID)
+		}
+	}
+	for _, s := range c.sent {
+		if slices.Contains(s.reply.To, id) && !slices.Contains(has, s.reply.ID) {
+			has = append(has, s.reply.ID)
+			k.conn.send(s.reply)
+		}
+	}
 }
 
 // Stream implements [channels.Streamer]. Pipes are shown no drafts.
@@ -260,6 +280,9 @@ func (c *Channel) receive(ctx context.Context, k *client, f frame, deliver chat.
 	}
 	c.mu.Lock()
 	k.lastMessage = f.ID
+	if k.pipe {
+		c.resendAnswers(k, f.ID)
+	}
 	c.mu.Unlock()
 	err := c.deliver(ctx, f, deliver)
 	switch {
@@ -296,10 +319,16 @@ type client struct {
 	refused     bool   // a message was not taken; used by the reading goroutine only
 }
 
-const maxRemembered = 256 // IDs
+// A sentReply is a reply with the clients that it was sent to.
+type sentReply struct {
+	reply   frame
+	clients []*client
+}
 
-// remember appends id to ids and drops the oldest beyond maxRemembered.
-func remember(ids []string, id string) []string {
-	ids = append(ids, id)
-	return ids[max(0, len(ids)-maxRemembered):]
+const maxRemembered = 256 // IDs, or replies
+
+// remember appends item to list and drops the oldest beyond maxRemembered.
+func remember[T any](list []T, item T) []T {
+	list = append(list, item)
+	return list[max(0, len(list)-maxRemembered):]
 }

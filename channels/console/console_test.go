@@ -326,6 +326,50 @@ func TestPipeAsksAgainAfterReconnect(t *testing.T) {
 	})
 }
 
+// A pipe whose connection broke is answered although another client was shown the
+// answer meanwhile: it would wait for ever.
+func TestPipeIsAnsweredAfterAnother(t *testing.T) {
+	for _, as := range []string{asTerminal, asPipe} {
+		bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+			asks, other := h.connect(ctx, asPipe), h.connect(ctx, as)
+			conns := make(chan net.Conn, 2)
+			dial := func(ctx context.Context) (net.Conn, error) {
+				conn, err := asks.dial(ctx)
+				conns <- conn
+				return conn, err
+			}
+			lines := make(chan string, 1)
+			lines <- "hi"
+			close(lines)
+			var out bytes.Buffer
+			done := make(chan error, 1)
+			ctx, giveUp := context.WithTimeout(ctx, time.Hour)
+			defer giveUp()
+			go func() { done <- answerLines(ctx, dial, lines, Terminal{Out: &out}) }()
+			r := (<-h.heard).Reply()
+			r.Text = "ho"
+			_, hangUp := other.start(ctx)
+			defer hangUp()
+			synctest.Wait()
+			(<-conns).Close()
+			synctest.Wait()
+			sent := make(chan error)
+			go func() {
+				_, err := h.Send(ctx, r)
+				sent <- err
+			}()
+			other.acknowledge((<-other.frames).ID)
+			<-other.frames
+			if err := <-sent; err != nil {
+				t.Error(err)
+			}
+			if err := <-done; err != nil || out.String() != "ho\n" {
+				t.Errorf("beside a %s: answer %q, %v", as, out.String(), err)
+			}
+		})
+	}
+}
+
 // A line that the agent's work for somebody else took in is answered by that answer.
 func TestPipeAnsweredTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
