@@ -15,14 +15,20 @@ func SystemFolders() (paths []string) {
 		}
 		paths = append(paths, path)
 	}
+	return append(paths, etcFiles("/etc")...)
+}
+
+// etcFiles returns what programs see of the folder etc.
+func etcFiles(folder string) (paths []string) {
 	for _, pattern := range etc {
-		found, _ := filepath.Glob("/etc/" + pattern) // the patterns are correct
+		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // the patterns are correct
 		paths = append(paths, found...)
 	}
 	return paths
 }
 
-// etc has what programs need of /etc.
+// etc has what programs need of /etc, and nothing in which people write passwords or keys: no settings of
+// PHP, nor those of R for this machine, nor what shells export when somebody logs in.
 var etc = []string{
 	// Where names come from.
 	"passwd", "group", "hosts", "hostname", "host.conf", "nsswitch.conf", "resolv.conf", "gai.conf",
@@ -38,11 +44,11 @@ var etc = []string{
 	// The system, its time and its languages.
 	"os-release", "lsb-release", "debian_version", "alpine-release", "redhat-release", "issue",
 	"localtime", "timezone", "adjtime", "locale.alias", "locale.conf", "locale.gen", "default/locale",
-	"mime.types", "magic", "magic.mime", "mailcap", "terminfo", "inputrc", "bash.bashrc", "profile",
-	"shells", "login.defs", "fonts", "papersize",
+	"mime.types", "magic", "magic.mime", "mailcap", "terminfo", "inputrc", "shells", "login.defs", "fonts", "papersize",
 
 	// Programming languages and their tools.
-	"python*", "perl", "java*", "ruby*", "nodejs", "php", "R", "texmf", "ImageMagick-*",
-	"matplotlibrc",
+	"python3*/sitecustomize.py", "perl/XML/SAX/ParserDetails.ini", "texmf", "ImageMagick-*", "matplotlibrc",
+	"java-*/*.cfg", "java-*/logging.properties", "java-*/security/java.*", "java-*/security/policy",
+	"R/ldpaths", "R/Renviron", "R/Makeconf", "R/javaconf", "R/repositories",
 	"gitattributes",
 }
