@@ -80,7 +80,9 @@ func attempts() []attempt {
 // of the network do not confine: one to the host of a virtual machine, to the kernel's ciphers, to
 // devices nearby.
 func openOddSocket() (err error) {
-	families := []int{unix.AF_VSOCK, unix.AF_ALG, unix.AF_BLUETOOTH, unix.AF_NFC, unix.AF_QIPCRTR, unix.AF_TIPC, unix.AF_RDS}
+	families := []int{
+		unix.AF_VSOCK, unix.AF_ALG, unix.AF_BLUETOOTH, unix.AF_NFC, unix.AF_QIPCRTR, unix.AF_TIPC, unix.AF_RDS,
+	}
 	for _, family := range families {
 		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET, unix.SOCK_RAW} {
 			var fd int
