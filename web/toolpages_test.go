@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,12 @@ func (f *face) toolAdmin(t testing.TB) toolpages.Admin {
 				return nil, custom.ErrNotFound
 			}
 			return map[string]any{"arguments": c.Arguments, "output": evil, "return_code": 0}, nil
+		},
+		People: func(context.Context) ([]toolpages.Person, error) {
+			return []toolpages.Person{{ID: "telegram:42", About: evil}, {ID: evil}}, nil
+		},
+		RoleOf: func(_ context.Context, channel, id string) (chat.Role, error) {
+			return map[string]chat.Role{"telegram:1": chat.Owner, "telegram:42": chat.User}[channel+":"+id], nil
 		},
 		Approvals: func(context.Context) ([]chat.Approval, error) { return []chat.Approval{approval}, nil },
 		Revoke: func(_ context.Context, a chat.Approval) error {
@@ -240,6 +247,9 @@ func TestB018Test(t *testing.T) {
 	if !strings.Contains(got, `"arguments":{"a":1}`) || !strings.Contains(got, `"success":true`) {
 		t.Errorf("test: %s", got)
 	}
+	if !slices.Contains(f.audited, "tool owner custom tool tested: calc") {
+		t.Errorf("the audit log has %q", f.audited)
+	}
 	f.want(t, 400, asking{method: "POST", path: customAPI + "/test", by: boss, body: `{}`})
 	f.want(t, 404, asking{method: "POST", path: customAPI + "/test", by: boss, body: `{"id":"absent"}`})
 	f.want(t, 200, asking{method: "POST", path: "/admin/custom-tools/test", by: boss, body: `{"id":"calc","parameters":"{}","arguments":"{}"}`})
@@ -367,6 +377,24 @@ func TestB070PolicyForm(t *testing.T) {
 	if state, known := got.ForcedCategoryStates["custom"]; !known || state != nil || len(got.CategoryOverrides["net"].Tools) > 0 {
 		t.Errorf("after moving back %+v", got)
 	}
+	form["updated_at"], form["overwrite"], form["state:custom"], form["label:custom"] = "", "yes", "open off", " My own "
+	save(200)
+	got, _ = book.Of(t.Context(), target)
+	custom := got.CategoryOverrides["custom"]
+	if _, forced := got.ForcedCategoryStates["custom"]; forced || custom.DefaultEnabled == nil || *custom.DefaultEnabled || custom.Label == nil || *custom.Label != "My own" {
+		t.Errorf("with a default and a name: %+v", got)
+	}
+	save(200) // what is as it was stays
+	again, _ := book.Of(t.Context(), target)
+	again.UpdatedAt = got.UpdatedAt
+	if !reflect.DeepEqual(got, again) {
+		t.Errorf("saved again %+v, was %+v", again, got)
+	}
+	form["state:custom"], form["label:custom"] = "", ""
+	save(200)
+	if got, _ = book.Of(t.Context(), target); got.CategoryOverrides["custom"].DefaultEnabled != nil || got.CategoryOverrides["custom"].Label != nil {
+		t.Errorf("without them: %+v", got)
+	}
 	f.want(t, 400, asking{path: "/admin/policy?type=planet", by: boss})
 	f.want(t, 400, asking{path: "/admin/policy?type=user", by: boss})
 }
@@ -424,6 +452,53 @@ func TestCustomToolForm(t *testing.T) {
 	}
 	f.want(t, 404, asking{path: "/admin/custom-tools/edit?id=absent", by: boss})
 	f.want(t, 400, asking{path: "/admin/custom-tools/edit?id=../x", by: boss})
+}
+
+// B-074: owners see what holds in the end for whom a policy is, with all that is said for others, and
+// choose among the people who talk to Parley.
+func TestPolicyInTheEnd(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	book := f.cfg.Gateway.ToolAdmin.Policy
+	set := func(kind policy.TargetType, value, group string, on bool) {
+		t.Helper()
+		c := policy.Config{ForcedCategoryStates: map[string]*bool{group: &on}}
+		if _, _, err := book.Set(t.Context(), policy.Target{Type: kind, Value: value}, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(policy.Global, "", "web", false)
+	set(policy.User, "telegram:42", "web", true)
+	set(policy.Channel, "discord", "web", true)
+	set(policy.Invite, "anna", "web", true)
+	set(policy.Role, "owner", "custom", false)
+	for _, c := range []struct{ query, who, web, custom string }{
+		{"", "somebody who is no owner", "off", ""},
+		{"?type=role&value=user", "somebody who is no owner", "off", ""},
+		{"?type=role&value=owner", "an owner", "off", "off"},
+		{"?type=user&value=owner", "an owner", "off", "off"},
+		{"?type=user&value=telegram:42", "42, at telegram", "on", ""},
+		{"?type=user&value=telegram:1", "1, an owner, at telegram", "off", "off"},
+		{"?type=user&value=telegram:-100", "-100, at telegram", "off", ""},
+		{"?type=user&value=nobody", "somebody who is no owner", "off", ""},
+		{"?type=invite&value=anna", "anna, at web", "on", ""},
+		{"?type=channel&value=discord", "somebody who is no owner, at discord", "on", ""},
+	} {
+		page := read(t, f.want(t, 200, asking{path: "/admin/policy" + c.query, by: boss}))
+		_, result, _ := strings.Cut(page, `<h2 id="result">What holds in the end for `+c.who+`</h2>`)
+		state := func(group string) string {
+			_, row, _ := strings.Cut(result, `<th scope="row">`+group+`</th><td><span class="`)
+			_, row, _ = strings.Cut(row, ">")
+			word, _, _ := strings.Cut(row, "<")
+			return word
+		}
+		if got := [2]string{state("web"), state("custom")}; got != [2]string{c.web, c.custom} {
+			t.Errorf("%s: %q in %s", c.query, got, result)
+		}
+		if !strings.Contains(page, `<option value="telegram:42">`) {
+			t.Errorf("%s: nobody is offered", c.query)
+		}
+	}
 }
 
 // B-061, B-024: the icons are served as pictures, and nothing else is.

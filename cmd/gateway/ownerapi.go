@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"parley/backup"
 	"parley/chat"
@@ -49,11 +50,38 @@ func (o ownerAPI) toolAdmin() toolpages.Admin {
 		Custom:    o.app.customTools,
 		CustomOff: func() bool { return !o.app.now.Load().Tools.Custom.Enable },
 		Test:      toolboxOf(o.app).tryCustom,
+		People:    o.people,
+		RoleOf:    o.app.hub.Access().Role,
 		Approvals: o.app.pool.Sessions().Approvals,
 		Revoke:    o.app.pool.Sessions().Revoke,
 		Audit:     o.app.auditLog.Add,
 		Zone:      o.app.Config.Zone(),
 	}
+}
+
+// people lists who has used the agent lately. What an owner may know them by is the beginning of
+// their latest conversation, where a chat has the ID of the person.
+func (o ownerAPI) people(ctx context.Context) (all []toolpages.Person, err error) {
+	spent, err := o.app.pool.Budget().Usage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	talks, err := o.app.pool.Sessions().Talks(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	about := map[string]string{}
+	for _, t := range slices.Backward(talks) { // the latest come first
+		at, _, _ := strings.Cut(string(t.Session), "/") // without the thread
+		about[at] = t.Title
+	}
+	for _, s := range spent {
+		p := toolpages.Person{ID: s.Who, About: about[s.Who]}
+		if s.Who != string(chat.TheOwner) && !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all, nil
 }
 
 // warnings are what an owner should look after, of the gateway and its config.

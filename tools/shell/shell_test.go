@@ -177,6 +177,11 @@ func TestExec(t *testing.T) {
 	if r := b.run("read x; echo got $x"); r.Text != "got\n\nExit code: 0" {
 		t.Errorf("standard input: %q", r.Text)
 	}
+	for _, seconds := range []int{-1, 601} { // D-072
+		if r := b.call("exec", map[string]any{"command": "true", "timeout": seconds}); r.Code != tools.CodeInvalid {
+			t.Errorf("a timeout of %d: %q", seconds, r.Text)
+		}
+	}
 	if r := b.run("env"); strings.Contains(r.Text, "canary") {
 		t.Errorf("%q", r.Text)
 	}
@@ -244,7 +249,7 @@ func TestShellStateIsBounded(t *testing.T) {
 func TestLongOutput(t *testing.T) {
 	b := newBench(t, nil, Settings{})
 	r := b.run("seq 1 10000")
-	if n := len([]rune(r.Text)); n > maxShown+200 || !r.Cut || r.File == "" {
+	if n := len([]rune(r.Text)); n > 10_000+200 || !r.Cut || r.File == "" {
 		t.Fatalf("%d characters, %+v", n, r)
 	}
 	for _, want := range []string{"1\n2\n3\n", " chars truncated) ...\n\n", "\n9999\n10000\n\nExit code: 0", "Full output saved to: " + r.File} {

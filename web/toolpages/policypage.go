@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/response"
 	"parley/store"
+	"parley/tools"
 	"parley/tools/policy"
 	"parley/web/layout"
 )
@@ -27,6 +28,9 @@ type sheet struct {
 	damaged  bool // config cannot be read
 	all      policy.Policy
 	defaults policy.Defaults
+	inTheEnd policy.Effective // what holds for somebody whom target is about
+	asWhat   string           // who that is
+	people   []Person
 }
 
 // loadSheet returns the sheet of t.
@@ -40,8 +44,63 @@ func (a *Admin) loadSheet(r *http.Request, t policy.Target) (s sheet, err error)
 	if s.all, err = a.Policy.All(ctx); err != nil {
 		return s, err
 	}
-	s.defaults, err = a.Policy.Defaults(ctx)
+	if s.defaults, err = a.Policy.Defaults(ctx); err != nil {
+		return s, err
+	}
+	if s.people, err = a.People(ctx); err != nil {
+		return s, err
+	}
+	scope, err := a.exampleOf(r, t)
+	if err != nil {
+		return s, err
+	}
+	s.asWhat = describeScope(scope)
+	s.inTheEnd, err = a.Policy.Effective(ctx, scope)
 	return s, err
+}
+
+// exampleOf returns the scope of a turn that t is about.
+func (a *Admin) exampleOf(r *http.Request, t policy.Target) (s tools.Scope, err error) {
+	s.From.Role = chat.User
+	switch {
+	case t.Type == policy.Role && t.Value != string(chat.User),
+		t.Type == policy.User && t.Value == string(chat.TheOwner):
+		s.From.Role = chat.Owner
+	case t.Type == policy.Invite:
+		return policy.PageScope(chat.Sender{ID: t.Value, Role: chat.User}), nil
+	case t.Type == policy.Channel:
+		s.At.Channel = t.Value
+	case t.Type == policy.User:
+		at := strings.LastIndex(t.Value, ":")
+		if at < 0 {
+			return s, nil
+		}
+		s.At = chat.Address{Channel: t.Value[:at], Chat: t.Value[at+1:]}
+		s.From.ID = s.At.Chat
+		role, err := a.RoleOf(r.Context(), s.At.Channel, s.From.ID)
+		if role == chat.Owner {
+			s.From.Role = role
+		}
+		return s, err
+	}
+	return s, nil
+}
+
+// describeScope says for whom a turn in s is.
+func describeScope(s tools.Scope) string {
+	who := "somebody who is no owner"
+	switch {
+	case s.From.Role == chat.Owner && s.From.ID != "":
+		who = s.From.ID + ", an owner"
+	case s.From.Role == chat.Owner:
+		who = "an owner"
+	case s.From.ID != "":
+		who = s.From.ID
+	}
+	if s.At.Channel != "" {
+		who += ", at " + s.At.Channel
+	}
+	return who
 }
 
 // policyPage serves the policy for the target that the query names (B-070).
@@ -68,6 +127,40 @@ func (s sheet) content() g.Group {
 		s.chooser(),
 		g.If(s.damaged, damaged),
 		s.form(),
+		s.result(),
+	}
+}
+
+// result returns what holds in the end, when all that is said for others counts, too.
+func (s sheet) result() g.Node {
+	rows := g.Map(slices.Sorted(maps.Keys(s.inTheEnd.Categories)), func(id string) g.Node {
+		c := s.inTheEnd.Categories[id]
+		state := layout.Coloured("good", "on")
+		if !c.Enabled {
+			state = layout.Coloured("bad", "off")
+		}
+		return h.Tr(
+			layout.RowHead(g.Text(id)),
+			h.Td(state, g.If(c.Locked, g.Text(", by the policy"))),
+			h.Td(h.Class("text"), g.Text(strings.Join(c.Tools, " "))),
+		)
+	})
+	list := func(label string, names []string) g.Node {
+		return g.If(len(names) > 0, h.P(g.Text(label+": "+strings.Join(names, ", "))))
+	}
+	var hidden []string
+	for _, key := range s.defaults.UIBlockKeys {
+		if s.inTheEnd.UIBlocks[key] {
+			hidden = append(hidden, blockLabels[key])
+		}
+	}
+	return g.Group{
+		layout.Heading("result", "What holds in the end for "+s.asWhat),
+		h.P(g.Text("This counts everything that is saved: for everybody, the role, the person and the channel. " +
+			"Groups without tools for them are left out.")),
+		layout.Table("result", []string{"Group", "State", "Tools"}, "They have no tools.", rows),
+		list("Models that may not be used", s.inTheEnd.DisabledModels),
+		list("Hidden on the chat page", hidden),
 	}
 }
 
@@ -118,7 +211,10 @@ func (s sheet) chooser() g.Node {
 			),
 			h.Label(h.For("value"), g.Text("called")),
 			h.Input(h.ID("value"), h.Name("value"), h.Required(), h.MaxLength("128"), h.AutoComplete("off"),
-				h.Placeholder("telegram:42"), h.Aria("describedby", "valueHelp")),
+				h.Placeholder("telegram:42"), h.List("people"), h.Aria("describedby", "valueHelp")),
+			h.DataList(h.ID("people"), g.Map(s.people, func(p Person) g.Node {
+				return h.Option(h.Value(p.ID), g.Text(p.About))
+			})),
 			h.Button(g.Text("Open")),
 			h.Small(h.ID("valueHelp"), g.Text("A person or group such as telegram:42, a channel such as discord, "+
 				"or the name in an invitation to this page.")),
@@ -134,6 +230,7 @@ func sheetPath(t policy.Target) string {
 const (
 	fieldState  = "state:"  // of a category
 	fieldSilent = "silent:" // of a category
+	fieldLabel  = "label:"  // of a category
 	fieldTool   = "tool:"   // the categories of a tool
 	fieldModel  = "model:"
 	fieldBlock  = "block:"
@@ -145,6 +242,8 @@ const (
 	stateOff     = "off"
 	stateLifted  = "lifted"
 	stateRemoved = "removed"
+	stateOpenOn  = "open on"  // by default: people may switch it off
+	stateOpenOff = "open off" // by default: people may switch it on
 )
 
 func (s sheet) form() g.Node {
@@ -207,9 +306,14 @@ func (s sheet) categories() []string {
 // state returns the state of a category in the form.
 func (s sheet) state(category string) string {
 	forced, known := s.config.ForcedCategoryStates[category]
+	byDefault := s.config.CategoryOverrides[category].DefaultEnabled
 	switch {
 	case slices.Contains(s.config.RemoveCategories, category):
 		return stateRemoved
+	case !known && byDefault != nil && *byDefault:
+		return stateOpenOn
+	case !known && byDefault != nil:
+		return stateOpenOff
 	case !known:
 		return ""
 	case forced == nil:
@@ -222,7 +326,12 @@ func (s sheet) state(category string) string {
 
 func (s sheet) categoryTable() g.Node {
 	options := []struct{ value, text string }{
-		{"", "no change"}, {stateOn, "on"}, {stateOff, "off"}, {stateRemoved, "removed"},
+		{"", "no change"},
+		{stateOn, "on"},
+		{stateOff, "off"},
+		{stateOpenOn, "on, people may switch it off"},
+		{stateOpenOff, "off, people may switch it on"},
+		{stateRemoved, "removed"},
 	}
 	if s.target.Type != policy.Global {
 		options = append(options, struct{ value, text string }{stateLifted, "not forced"})
@@ -230,12 +339,15 @@ func (s sheet) categoryTable() g.Node {
 	rows := g.Map(s.categories(), func(category string) g.Node {
 		now := s.state(category)
 		o := s.config.CategoryOverrides[category]
-		label := s.defaults.Categories[category].Label
+		own := s.defaults.Categories[category].Label
+		label := ""
 		if o.Label != nil {
 			label = *o.Label
 		}
 		return h.Tr(
-			layout.RowHead(g.Text(category), g.If(label != "" && label != category, h.Small(h.Br(), g.Text(label)))),
+			layout.RowHead(g.Text(category)),
+			h.Td(h.Input(h.Name(fieldLabel+category), h.Value(label), h.Placeholder(cmp.Or(own, category)),
+				h.MaxLength("128"), h.AutoComplete("off"), h.Aria("label", "Name of "+category+" for people"))),
 			h.Td(h.Select(h.Name(fieldState+category), h.Aria("label", category+" is"),
 				g.Map(options, func(option struct{ value, text string }) g.Node {
 					return h.Option(h.Value(option.value), g.If(option.value == now, h.Selected()), g.Text(option.text))
@@ -248,9 +360,9 @@ func (s sheet) categoryTable() g.Node {
 	})
 	return g.Group{
 		layout.Heading("categories", "Groups of tools: "+describe(s.target)),
-		layout.Table("categories", []string{"Group", "State", "Silent", "Tools"}, "There are none.", rows),
-		h.Small(g.Text("The model is told which groups are off, unless they are silent. " +
-			"A removed group is gone without a word.")),
+		layout.Table("categories", []string{"Group", "Name", "State", "Silent", "Tools"}, "There are none.", rows),
+		h.Small(g.Text("The model is told which groups are off, by their names, unless they are silent. " +
+			"A removed group is gone without a word. People switch groups with /groups.")),
 	}
 }
 
@@ -355,17 +467,29 @@ func (s sheet) apply(form map[string]string) policy.Config {
 		if !shown {
 			continue
 		}
-		delete(c.ForcedCategoryStates, category)
-		c.RemoveCategories = without(c.RemoveCategories, category)
+		o := c.CategoryOverrides[category]
+		if state != s.state(category) {
+			delete(c.ForcedCategoryStates, category)
+			c.RemoveCategories = without(c.RemoveCategories, category)
+			o.DefaultEnabled = nil
+		}
 		switch state {
+		case s.state(category):
 		case stateRemoved:
 			c.RemoveCategories = append(c.RemoveCategories, category)
 		case stateOn, stateOff:
 			c.ForcedCategoryStates[category] = new(state == stateOn)
 		case stateLifted:
 			c.ForcedCategoryStates[category] = nil
+		case stateOpenOn, stateOpenOff:
+			o.DefaultEnabled = new(state == stateOpenOn)
 		}
-		o := c.CategoryOverrides[category]
+		if label, given := form[fieldLabel+category]; given {
+			o.Label = nil
+			if label = strings.TrimSpace(label); label != "" {
+				o.Label = &label
+			}
+		}
 		o.SilentWhenDisabled = nil
 		if form[fieldSilent+category] != "" {
 			o.SilentWhenDisabled = new(true)

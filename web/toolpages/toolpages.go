@@ -29,12 +29,22 @@ type Admin struct {
 	// Test runs a custom tool for who, and returns what is shown of it (B-018).
 	Test func(ctx context.Context, who chat.Sender, t custom.Trial) (any, error)
 
+	// People lists who has talked to the agent. RoleOf returns the role of somebody on a channel.
+	People func(context.Context) ([]Person, error)
+	RoleOf func(ctx context.Context, channel, id string) (chat.Role, error)
+
 	// Approvals lists what owners approved for a while. Revoke takes one back.
 	Approvals func(context.Context) ([]chat.Approval, error)
 	Revoke    func(context.Context, chat.Approval) error
 
 	Audit func(kind, who, what string) // receives events for the audit log (R-S27)
 	Zone  *time.Location               // of times that people are shown
+}
+
+// A Person is somebody, or a group, whom a policy can be for.
+type Person struct {
+	ID    string // such as telegram:42
+	About string // what an owner may know them by; may be empty
 }
 
 // A Handler answers a request of somebody who may make it. The error may be a
