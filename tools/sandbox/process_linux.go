@@ -229,16 +229,12 @@ func (p *process) killAll() error {
 	return p.tree.Kill()
 }
 
-// reaperTimeout is how long Parley waits for a reaper, which may have little CPU time. The reaper itself
-// goes on.
-const reaperTimeout = 30 * time.Second
-
 // awaitReaper has the reaper of p end everything that p started, and waits for that.
 func (p *process) awaitReaper() error {
 	closeAll(p.lifeline)
 	select {
 	case <-p.exited:
-	case <-time.After(reaperTimeout):
+	case <-time.After(early.EndTimeout):
 		return early.ErrAlive
 	}
 	if p.state == nil || p.state.ExitCode() >= 0 && p.state.ExitCode() != exitGoCrash { // it may be the program's

@@ -29,7 +29,7 @@ const Path = "/proc/self/exe"
 
 // EndTimeout is how long the end of killed processes is waited for. One that the kernel has waiting
 // for a disk may take longer.
-const EndTimeout = 5 * time.Second
+const EndTimeout = 30 * time.Second
 
 // ErrAlive is the error of a run whose processes could not be ended.
 var ErrAlive = errors.New("processes of the program are still alive, although they were killed")

@@ -79,6 +79,7 @@ func reap(start func(limits) (child, error)) (int, error) {
 		return 0, err
 	}
 	taken.pass(main.process.Pid)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) // or this process goes as easily as the program
 	over := make(chan int, 1)
 	go func() {
 		var one [1]byte
@@ -103,7 +104,7 @@ var graceLimits = map[int]uint64{syscall.RLIMIT_CPU: 1, rlimitNPROC: 0}
 
 // takeLimits frees this process of the limits that are for the program. It must not end before the
 // program: neither by the CPU time that its work takes, nor for want of a thread when the program takes
-// all that the user may have, nor in place of the program when memory is short.
+// all that the user may have.
 func takeLimits() limits {
 	taken := limits{}
 	for which := range graceLimits {
@@ -114,7 +115,6 @@ func takeLimits() limits {
 		taken[which] = limit
 	}
 	taken.lift()
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0) // or this process goes as easily
 	prepareThreads()
 	return taken
 }
