@@ -20,6 +20,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"parley/workspace"
@@ -108,12 +109,18 @@ func (p *packer) addFolder(ctx context.Context, folder string, w *workspace.Work
 		return err
 	}
 	return w.Walk(all, func(at workspace.Path, d fs.DirEntry, err error) error {
-		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if isGone(err) { // a folder that a program has removed or replaced meanwhile
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		f, err := w.OpenBig(at)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, workspace.ErrProtected) {
-			return nil // removed meanwhile, or a second name of a file that is not the agent's
+		if isGone(err) || errors.Is(err, workspace.ErrProtected) { // or a second name of a file that is not the agent's
+			return nil
 		}
 		if err != nil {
 			return err
@@ -121,6 +128,11 @@ func (p *packer) addFolder(ctx context.Context, folder string, w *workspace.Work
 		defer f.Close()
 		return p.add(path.Join(folder, at.String()), f)
 	})
+}
+
+// isGone reports whether err says that a file or folder that was listed is no longer one.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, workspace.ErrNotFile)
 }
 
 // add adds f with its current length. If the file becomes shorter in the meantime,

@@ -4,11 +4,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"parley/workspace"
@@ -43,6 +45,68 @@ func TestArchive(t *testing.T) {
 	info, err := os.Stat(filepath.Join(out, "parley.db"))
 	if err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others may read the store: %v, %v", info.Mode(), err)
+	}
+}
+
+// A busyContext calls do each time it is asked for its error.
+type busyContext struct {
+	context.Context
+	do func()
+}
+
+func (c busyContext) Err() error {
+	c.do()
+	return c.Context.Err()
+}
+
+// Programs that replace files and folders while a backup is made do not prevent it.
+func TestArchiveOfBusyFolder(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"removed": func(string) error { return nil },
+		"a file":  func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"a pipe":  func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a link":  func(path string) error { return os.Symlink("first", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w, err := workspace.Open(filepath.Join(dir, "files"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			err = os.WriteFile(filepath.Join(dir, "store"), nil, 0o600)
+			for _, file := range []string{"first/file", "second/file", "third"} {
+				err = errors.Join(err, w.Names().WriteFile(file, []byte(file)))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			ctx := busyContext{t.Context(), func() {
+				if asked++; asked != 2 { // the first time, "." is visited
+					return
+				}
+				for _, name := range []string{"second", "third"} {
+					path := filepath.Join(w.Dir(), name)
+					if err := errors.Join(os.RemoveAll(path), replace(path)); err != nil {
+						t.Error(err)
+					}
+				}
+			}}
+			var packed bytes.Buffer
+			if err := Write(ctx, &packed, Contents{Store: filepath.Join(dir, "store"), Files: w}); err != nil {
+				t.Fatal(err)
+			}
+			root, err := os.OpenRoot(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			m, err := unpack(t.Context(), &packed, root)
+			if _, found := m.Files["workspace/first/file"]; err != nil || !found || asked < 4 {
+				t.Errorf("%v has %v", err, m.Files)
+			}
+		})
 	}
 }
 

@@ -2,9 +2,10 @@
 //
 // Every file the agent touches is reached through one os.Root, so that no
 // path, symbolic link or race leads out of the folder (R-S18). What a model or
-// a person writes is made a Path once, by Resolve; what was checked of a Path
-// holds for what is opened by it. Everything in the folder is for the eyes of
-// the user alone who runs Parley.
+// a person writes is made a Path once, by Resolve. What was checked of a Path
+// holds for what is opened by it, because each folder on the way is opened in the
+// one before, and no symbolic link is followed. Everything in the folder is for the
+// eyes of the user alone who runs Parley.
 package workspace
 
 import (

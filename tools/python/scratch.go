@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,7 +26,7 @@ const (
 	watchInterval    = 100 * time.Millisecond
 	resultFile       = ".result"
 	maxResult        = 256 << 10 // bytes of resultFile
-	openFlagsOfFiles = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+	openFlagsOfFiles = os.O_RDONLY | syscall.O_NONBLOCK
 )
 
 // errScratchFull is the reason for which a run is ended.
@@ -96,11 +98,32 @@ func (s scratch) watch(cancel context.CancelCauseFunc) (stop func()) {
 	}
 }
 
+// A listing is the files of a folder, as fs.WalkDir takes them. Code that still runs can put a pipe in the
+// place of a folder, and the listing of [os.Root.FS] would wait at it forever.
+type listing struct{ root *os.Root }
+
+// Open opens a file or folder.
+func (l listing) Open(name string) (fs.File, error) {
+	return l.root.OpenFile(name, openFlagsOfFiles, 0)
+}
+
+// ReadDir returns the entries of a folder, sorted. With "/." everything else is an error.
+func (l listing) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := l.root.Open(name + "/.")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
 // isFull reports whether there is more in the folder than there may be.
 func (s scratch) isFull() bool {
 	files := 0
 	size := int64(0)
-	_ = fs.WalkDir(s.root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(listing{s.root}, ".", func(_ string, d fs.DirEntry, err error) error {
 		if err != nil { // it is gone, or cannot be read
 			return nil
 		}
@@ -147,7 +170,7 @@ func (s scratch) read(name string, most int64) ([]byte, error) {
 
 // files returns the names of the files that are meant for people, sorted.
 func (s scratch) files() (names []string) {
-	_ = fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(listing{s.root}, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil, name == ".":
 			return nil

@@ -44,9 +44,11 @@ func WorkspaceFolders(w *workspace.Workspace) (folders []Folder, work string, er
 		return folders, work, nil
 	}
 	for _, s := range view.Shares() {
-		if s.Hidden || s.Name == ".parley" {
+		switch {
+		case workspace.Within(s.Name, WorkDir): // the owner's programs can put a link in its place at any moment (R-S18)
+		case s.Hidden || s.Name == ".parley":
 			add(s.Name, Hidden)
-		} else {
+		default:
 			add(s.Name, ReadOnly)
 		}
 	}

@@ -111,6 +111,25 @@ func TestWorkDirIsNoLink(t *testing.T) {
 	}
 }
 
+// R-S18: programs of others see no shared folder in whose place the owner's programs can put a link.
+func TestSharedInWork(t *testing.T) {
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	shares := []workspace.Share{{Name: "recipes"}, {Name: "work/site"}}
+	folders, _, err := WorkspaceFolders(w.For("people/a", shares))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]Access{"recipes/x": ReadOnly, "work/site/x": Hidden} {
+		if got := accessTo(folders, filepath.Join(w.Dir(), name)); got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+}
+
 // R-S14: what programs must not see is there from the start: a sandbox does not hide what comes later.
 func TestHiddenFoldersAreMade(t *testing.T) {
 	w, err := workspace.Open(t.TempDir())
