@@ -45,7 +45,8 @@ func WorkspaceFolders(w *workspace.Workspace) (folders []Folder, work string, er
 	}
 	for _, s := range view.Shares() {
 		switch {
-		case workspace.Within(s.Name, WorkDir): // the owner's programs can put a link in its place at any moment (R-S18)
+		case workspace.Within(s.Name, WorkDir):
+			// It stays hidden: the owner's programs can put a link in its place at any moment (R-S18).
 		case s.Hidden || s.Name == ".parley":
 			add(s.Name, Hidden)
 		default:
