@@ -34,7 +34,7 @@ var floors = map[string]string{
 	"backup":    "chat store store/bolt texts workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
-	"config":    "channels/admission host scheduler tools/network tools/sandbox/proxy tools/web web",
+	"config":    "channels/admission host scheduler tools/mcp tools/network tools/sandbox/proxy tools/web web",
 	"host":      "store",
 	"admin":     "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/mem web",
 	"doctor":    "backup channels channels/console channels/network host llm store/bolt tools/sandbox web",
@@ -83,6 +83,8 @@ var homes = map[string]string{
 	"github.com/JohannesKaufmann/html-to-markdown": "tools/web",
 	"go.starlark.net":                              "tools/data",
 	"mvdan.cc/sh":                                  "tools/shell",
+	"github.com/modelcontextprotocol/go-sdk":       "tools/mcp tools/mcp/catalog tools/mcp/pins tools/mcp/signin tools/mcp/serve",
+	"github.com/yosida95/uritemplate":              "tools/mcp",
 	"github.com/landlock-lsm/go-landlock":          "tools/sandbox/landlock",
 
 	// Our own module for processes that must begin before everything else is initialised.
@@ -104,7 +106,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/markdown channels/network channels/safetext response",
-	"tools":    "scheduler/jobs tools/custom/template tools/network tools/sandbox tools/sandbox/proxy tools/sandbox/seccomp",
+	"tools":    "scheduler/jobs tools/custom/template tools/mcp tools/network tools/sandbox tools/sandbox/proxy tools/sandbox/seccomp",
 }
 
 type pkg struct {

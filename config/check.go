@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/scheduler"
+	"parley/tools/mcp"
 	"parley/tools/network"
 	"parley/web"
 )
@@ -45,6 +46,7 @@ func check(c *Config, d *decoder) {
 	k.http()
 	k.limits()
 	k.rules()
+	k.mcpServers()
 	for i, text := range c.Tools.Web.AllowPrivate {
 		if _, err := network.ParseNetwork(text); err != nil {
 			k.fail(fmt.Sprintf("tools.web.allowPrivate[%d]", i), "%v", err)
@@ -314,11 +316,30 @@ func (k *checker) rules() {
 		return
 	}
 	categories := k.d.drivers.Categories()
+	for _, name := range slices.Sorted(maps.Keys(k.config.Tools.MCPServers)) {
+		categories = append(categories, mcp.Category(name))
+	}
 	list := strings.Join(categories, ", ")
 	for category := range k.config.Tools.Rules {
 		if !slices.Contains(categories, category) {
 			k.fail(join("tools.rules", category), "no tools are of this category; allowed: %s", list)
 		}
+	}
+}
+
+// mcpServers checks that models can tell servers apart.
+func (k *checker) mcpServers() {
+	used := map[string]string{} // category -> the server that has it
+	for _, name := range slices.Sorted(maps.Keys(k.config.Tools.MCPServers)) {
+		key := join("tools.mcpServers", name)
+		category := mcp.Category(name)
+		if other, twice := used[category]; twice {
+			k.fail(key, "is %s for models, as %q is: rename one of them", category, other)
+		}
+		if strings.TrimSpace(name) == "" {
+			k.fail(key, "needs a name")
+		}
+		used[category] = name
 	}
 }
 

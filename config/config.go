@@ -13,8 +13,11 @@
 //	optional  "", 0 and "0s" are allowed, too
 //	unique    no two channels may have the same value; the tag says why
 //	live      a running gateway takes over a new value
+//	also      a second name of the key
+//	seconds   a length of time may be a number, too
+//	unknown   of a table of structs: keys that are not known are ignored
 //	plain     it is no secret even if it comes from the environment
-//	secret    it is never shown
+//	secret    it is never shown; "byName", of a table: if its name says that it is secret
 //
 // What tags cannot say, a method Check of the struct says: [Checker]. The tag
 // inline makes the fields of a struct keys of the struct around it.
@@ -35,6 +38,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/tools/mcp"
 	"parley/tools/sandbox/proxy"
 )
 
@@ -178,6 +182,8 @@ type Tools struct {
 	Exec     Exec     `json:"exec"`
 	Python   Python   `json:"python"`
 	Custom   Custom   `json:"custom"`
+	// MCPServers are programs and services with more tools, by name.
+	MCPServers map[string]*mcp.Server `json:"mcpServers" also:"mcp_servers" unknown:"ignored"`
 	// Override changes built-in tools, by name.
 	Override map[string]*Override `json:"override"`
 }

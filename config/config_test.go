@@ -346,7 +346,7 @@ func TestFirstConfig(t *testing.T) {
 	whole = strings.Replace(whole, `null,      // or {`, `{`, 1)
 	whole = strings.Replace(whole, `null,          // or {`, `{`, 1)
 	c, err = parseText(whole, "OPENAI_API_KEY=sk-1", "TELEGRAM_BOT_TOKEN=1:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef",
-		"DISCORD_BOT_TOKEN=a.b.c", "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef")
+		"DISCORD_BOT_TOKEN=a.b.c", "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef", "SEARCH_TOKEN=abcdefgh")
 	if err != nil {
 		t.Fatal(err)
 	}

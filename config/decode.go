@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,9 +139,9 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, tag refl
 		}
 		d.value(v, out.Elem(), path, tag)
 	case reflect.Struct:
-		d.object(v, out, path)
+		d.object(v, out, path, tag)
 	case reflect.Map:
-		d.table(v, out, path)
+		d.table(v, out, path, tag)
 	case reflect.Slice:
 		d.list(v, out, path)
 	case reflect.String:
@@ -148,6 +150,10 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, tag refl
 			out.SetString(s)
 		}
 	default:
+		if tag.Get("seconds") != "" && v.Value.Kind() == '0' {
+			d.seconds(v, out, path)
+			return
+		}
 		d.scalar(v, out, path)
 	}
 }
@@ -158,13 +164,24 @@ var removedKeys = map[string]string{
 	"tools.restrictToWorkspace": "the agent never leaves its workspace",
 }
 
-func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
+func (d *decoder) object(v hujson.Value, out reflect.Value, path string, tag reflect.StructTag) {
 	known := d.choose(v, out.Addr().Interface())
 	keys := map[string][]field{}
+	other := map[string]string{} // second names of keys
 	for _, f := range fields(out) {
 		keys[f.name] = append(keys[f.name], f)
+		if name, has := f.tag.Lookup("also"); has {
+			other[name] = f.name
+		}
 	}
 	for name, val := range d.members(v, path) {
+		if own, has := other[name]; has && !d.isSet(join(path, own)) {
+			name = own
+		}
+		if keys[name] == nil && tag.Get("unknown") != "" {
+			d.ignore(val.at, path, name, keys)
+			continue
+		}
 		if why, removed := removedKeys[join(path, name)]; removed {
 			key := join(path, name)
 			d.removed = append(d.removed, key+" has no effect any more, because "+why+": remove it from the config")
@@ -180,7 +197,7 @@ func (d *decoder) object(v hujson.Value, out reflect.Value, path string) {
 }
 
 // table reads an object of any keys. What has a value already keeps what it is not given.
-func (d *decoder) table(v hujson.Value, out reflect.Value, path string) {
+func (d *decoder) table(v hujson.Value, out reflect.Value, path string, tag reflect.StructTag) {
 	if all, ok := out.Addr().Interface().(*map[string]*Channel); ok {
 		*all = d.channels(v, path)
 		return
@@ -193,12 +210,44 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string) {
 		if was := out.MapIndex(reflect.ValueOf(name)); was.IsValid() {
 			elem.Set(was)
 		}
-		d.value(val.Value, elem, join(path, name), "")
+		d.value(val.Value, elem, join(path, name), memberTag(tag, name))
 		if elem.Kind() == reflect.Pointer && elem.IsNil() {
 			d.wrong(val.Value, join(path, name), "an object { … }")
 			continue
 		}
 		out.SetMapIndex(reflect.ValueOf(name), elem)
+	}
+}
+
+// secretName matches the names of variables that hold secrets.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
+
+// memberTag returns the tag of a value in a table with that tag.
+func memberTag(tag reflect.StructTag, name string) reflect.StructTag {
+	if tag.Get("secret") == "byName" && !secretName.MatchString(name) {
+		return ""
+	}
+	return tag
+}
+
+// isSet reports whether the file has a value at path.
+func (d *decoder) isSet(path string) bool {
+	_, set := d.at[path]
+	return set
+}
+
+// ignore notes that a key has no effect, in an object that other programs have keys in, too. A key that
+// differs from one of keys only in how it is written is a fault.
+func (d *decoder) ignore(at int, path, name string, keys map[string][]field) {
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	for known := range keys {
+		if plain(known) == plain(name) {
+			d.fail(at, join(path, name), "unknown key; it is written "+known)
+			return
+		}
+	}
+	if !slices.Contains([]string{"comment", "description", "//"}, name) {
+		d.removed = append(d.removed, join(path, name)+" is not a key of Parley and has no effect")
 	}
 }
 
@@ -288,6 +337,17 @@ func (d *decoder) scalar(v hujson.Value, out reflect.Value, path string) {
 	if err := json.Unmarshal(lit, out.Addr().Interface()); err != nil || v.Value.Kind() == 'n' {
 		d.wrong(v, path, expected(out.Kind()))
 	}
+}
+
+// seconds reads a length of time that is a number of seconds.
+func (d *decoder) seconds(v hujson.Value, out reflect.Value, path string) {
+	lit, _ := v.Value.(hujson.Literal)
+	n := lit.Float()
+	if math.Abs(n) > 1e9 {
+		d.fail(v.StartOffset, path, "must be fewer seconds")
+		return
+	}
+	out.SetInt(int64(n * float64(time.Second)))
 }
 
 func (d *decoder) duration(v hujson.Value, out reflect.Value, path string) {

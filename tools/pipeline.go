@@ -92,7 +92,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 			r.Took = 0
 		}
 		r.Tainted = r.Tainted || t.Untrusted && (r.Took > 0 || !r.Failed)
-		r.Public = t.Untrusted && !r.Failed
+		r.Public = t.Untrusted && !t.Private && !r.Failed
 		if r.Tainted && len(r.Sources) == 0 {
 			r.Sources = []string{sourceOf(c)}
 		}

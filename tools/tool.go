@@ -76,6 +76,7 @@ type Hints struct {
 	Dangerous bool   // an owner must approve each call
 	JSON      bool   // Text is made from Data: {"success":…,"data":…,"error":…}
 	Untrusted bool   // Text is untrusted content (R-S12)
+	Private   bool   // although it is untrusted, nobody published it: it must not be passed on
 	// Cacheable means that a successful result answers identical calls for a while. It
 	// is for read-only tools whose results do not depend on anything that other tools change.
 	Cacheable bool

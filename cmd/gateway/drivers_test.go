@@ -28,7 +28,7 @@ func moreDrivers() {
 
 // TestCategories: rules can be for the categories of the tools there are.
 func TestCategories(t *testing.T) {
-	want := []string{"agents", "code", "crawler", "cron", "custom", "data", "exec", "files", "memory", "message", "weather"}
+	want := []string{"agents", "code", "crawler", "cron", "custom", "data", "exec", "files", "mcp", "memory", "message", "weather"}
 	if got := toolCategories(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

@@ -36,9 +36,11 @@ import (
 	"parley/tools"
 	"parley/tools/custom"
 	"parley/tools/files"
+	"parley/tools/mcp"
 	"parley/tools/oversight"
 	"parley/tools/policy"
 	"parley/tools/sandbox"
+	"parley/tools/sandbox/none"
 	"parley/tools/shell"
 	"parley/web"
 	"parley/web/observe"
@@ -101,6 +103,7 @@ type gateway struct {
 	cache       *tools.Cache
 	sandbox     *sandbox.Auto // runs the programs that tools start
 	shell       *shell.Shell  // runs the agent's commands
+	mcp         *mcp.Servers
 
 	// HTTP.
 	observer  *observe.Observer
@@ -167,6 +170,15 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		Image: func() string { return g.now.Load().Tools.Exec.Image },
 		Owner: g.Config.DataDir,
 		Hide:  []string{g.Config.DataDir, g.Config.File},
+	})
+	g.mcp = mcp.New(mcp.Config{
+		Log:       g.Log,
+		Sandbox:   g.sandbox,
+		Bare:      none.Runner{},
+		Folder:    filepath.Join(g.Config.DataDir, "mcp"),
+		Hidden:    []string{g.Config.DataDir, g.Config.File},
+		Version:   version(),
+		MaxStored: g.maxStored,
 	})
 	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {

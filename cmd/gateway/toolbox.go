@@ -16,6 +16,7 @@ import (
 	"parley/tools/agents"
 	"parley/tools/custom"
 	"parley/tools/files"
+	"parley/tools/mcp"
 	"parley/tools/oversight"
 	"parley/tools/policy"
 	"parley/workspace"
@@ -32,9 +33,13 @@ type kitMaker func(context.Context, tools.Scope) (*tools.Kit, error)
 // kits returns what makes the tools of a turn, as c says.
 func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	rules := tools.Rules{}
+	for name := range c.Tools.MCPServers {
+		rules[mcp.Category(name)] = tools.Rule(c.Tools.Rules[mcp.CategoryAll])
+	}
 	for category, rule := range c.Tools.Rules {
 		rules[category] = tools.Rule(rule)
 	}
+	t.app.mcp.Use(c.Tools.MCPServers)
 	t.app.sandbox.Use(c.Tools.Exec.Sandbox)
 	own := t.customTools(c)
 	sources, err := toolSources(c, toolHost{
@@ -49,6 +54,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		sandbox:  t.app.sandbox,
 		shell:    t.app.shell,
 		custom:   own,
+		mcp:      t.app.mcp,
 		agents: agents.Config{
 			Runner:   t.app.pool.Subagents(),
 			Texts:    &t.app.texts.Tools.Subtask,

@@ -16,6 +16,7 @@ import (
 	"parley/tools/custom"
 	"parley/tools/data"
 	"parley/tools/files"
+	"parley/tools/mcp"
 	"parley/tools/message"
 	"parley/tools/python"
 	"parley/tools/recall"
@@ -38,6 +39,7 @@ type toolHost struct {
 	sandbox  *sandbox.Auto  // what every tool that starts a program starts it with
 	custom   *custom.Source // the tools of the owners; nil: only the others are wanted
 	shell    *shell.Shell
+	mcp      tools.Source // the tools of MCP servers; nil: there are none
 }
 
 // toolSources are what offers tools, from the lowest layer to the highest. A new
@@ -87,6 +89,9 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 		}
 	}
 	sources := []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), interpreter, agents.New(h.agents)}
+	if h.mcp != nil {
+		sources = append(sources, h.mcp)
+	}
 	if h.custom == nil {
 		return sources, nil
 	}
@@ -134,7 +139,7 @@ func builtInTools() (list []tools.Tool) {
 
 // toolCategories lists the categories of the tools there are, sorted.
 func toolCategories() []string {
-	list := []string{python.Category, custom.Category} // also where there is no Python
+	list := []string{python.Category, custom.Category, mcp.CategoryAll} // also where there is no Python
 	for _, t := range builtInTools() {
 		list = append(list, t.Kind())
 	}

@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -109,7 +110,7 @@ func (s *Source) execute(ctx context.Context, d Definition, program template.Pro
 	stderr := sandbox.Ends{Max: maxOutput}
 	done, err := s.Runner.Run(ctx, sandbox.Spec{
 		Args:    []string{"python3", "-I", "-u", "-B", "-c", runner},
-		Stdin:   encode(job{program.Source, d.Code, program.Variables}),
+		Stdin:   bytes.NewReader(encode(job{program.Source, d.Code, program.Variables})),
 		Stdout:  &stdout,
 		Stderr:  &stderr,
 		Network: s.network(d),

@@ -56,7 +56,7 @@ func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code
 		Args:    append(flags, "-c", program),
 		Dir:     folder.dir,
 		Env:     environment(folder.dir),
-		Stdin:   fmt.Appendf(nil, "%s;%s;%s\n%s", level, rules.modules, extra, code),
+		Stdin:   strings.NewReader(fmt.Sprintf("%s;%s;%s\n%s", level, rules.modules, extra, code)),
 		Stdout:  stdout,
 		Stderr:  stderr,
 		Folders: []sandbox.Folder{{Path: folder.dir, Access: sandbox.ReadWrite}},

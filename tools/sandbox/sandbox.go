@@ -25,14 +25,22 @@ type Runner interface {
 
 // A Spec says what to run and what it may touch. The zero value of each field is the strictest.
 type Spec struct {
-	Args  []string          // the program, looked up in Path if it is no path, and its arguments
-	Dir   string            // where it starts: a folder of Folders; "" is the temporary folder
-	Env   map[string]string // its environment, in addition to BaseEnv; nothing else is passed on (R-S17)
-	Stdin []byte            // nil reads as empty
+	Args []string          // the program, looked up in Path if it is no path, and its arguments
+	Dir  string            // where it starts: a folder of Folders; "" is the temporary folder
+	Env  map[string]string // its environment, in addition to BaseEnv; nothing else is passed on (R-S17)
+
+	// Stdin is what the program reads; nil reads as empty. An *os.File, such as the end of a pipe,
+	// is given to the program itself. Reading from anything else must not block.
+	Stdin io.Reader
 
 	// Stdout and Stderr receive what the program writes, as it writes it. They may be the same. nil
-	// discards. A Write must not block for long. What exceeds Limits.Output is discarded.
+	// discards. A Write must not block for long. What exceeds Limits.Output is discarded. If Stdout
+	// is an *os.File, it is given to the program itself, and no limit counts what is written to it.
 	Stdout, Stderr io.Writer
+
+	// Started is called with the number of the process that was started, the program or what
+	// confines it. It may be nil.
+	Started func(pid int)
 
 	Folders []Folder // what it sees besides the system's programs and its own temporary folder
 	Network Network

@@ -3,15 +3,18 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
 
 const (
-	// sampleInterval is how often a running program is compared with its limits.
-	sampleInterval = 50 * time.Millisecond
+	// How often a running program is compared with its limits: less often the longer it runs.
+	minSampleInterval = 50 * time.Millisecond
+	maxSampleInterval = 2 * time.Second
 
 	// drainTimeout is how long output is read after all processes have ended.
 	drainTimeout = 2 * time.Second
@@ -70,6 +73,9 @@ func (v *Supervisor) Run(ctx context.Context, s Spec, c Command) (Outcome, error
 		return Outcome{}, fmt.Errorf("start %s: %w", filepath.Base(c.Args[0]), err)
 	}
 	passed := output{left: limits.Output}
+	if s.Started != nil {
+		s.Started(child.handle.Pid)
+	}
 	p.copyAll(s, &passed)
 	o := Outcome{End: child.wait(ctx, limits), Exit: -1}
 	if o.End == Exited && child.exceeded(limits) {
@@ -115,7 +121,8 @@ func exceededCPU(code int, took time.Duration, limits Limits) bool {
 func (p *process) wait(ctx context.Context, limits Limits) End {
 	wall := time.NewTimer(limits.Wall)
 	defer wall.Stop()
-	sample := time.NewTicker(sampleInterval)
+	begin := time.Now()
+	sample := time.NewTimer(minSampleInterval)
 	defer sample.Stop()
 	for {
 		select {
@@ -129,6 +136,7 @@ func (p *process) wait(ctx context.Context, limits Limits) End {
 			if p.exceeded(limits) {
 				return Exceeded
 			}
+			sample.Reset(min(max(time.Since(begin)/20, minSampleInterval), maxSampleInterval))
 		}
 	}
 }
@@ -137,9 +145,10 @@ func (p *process) wait(ctx context.Context, limits Limits) End {
 // keep Parley waiting: its own ends can be closed at any time.
 type pipes struct {
 	theirs []*os.File // of the child: 0, 1 and 2
+	lent   []*os.File // those of theirs that belong to whoever made the Spec
 	ours   []*os.File
-	stdin  *os.File // of ours; nil if there is nothing to read
-	stdout *os.File // of ours
+	stdin  *os.File // of ours; nil if there is nothing to copy
+	stdout *os.File // of ours; nil if the program has that of the Spec
 	stderr *os.File // of ours; nil if it goes where stdout goes
 
 	copying sync.WaitGroup
@@ -152,33 +161,27 @@ func openPipes(s Spec) (_ *pipes, err error) {
 			p.close()
 		}
 	}()
-	if len(s.Stdin) == 0 {
-		null, err := os.Open(os.DevNull)
-		if err != nil {
-			return nil, err
-		}
-		p.theirs = append(p.theirs, null)
+	if err := p.openStdin(s.Stdin); err != nil {
+		return nil, err
+	}
+	if file, ok := s.Stdout.(*os.File); ok {
+		p.theirs = append(p.theirs, file)
+		p.lent = append(p.lent, file)
 	} else {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return nil, err
 		}
-		p.theirs = append(p.theirs, r)
-		p.ours = append(p.ours, w)
-		p.stdin = w
+		p.theirs = append(p.theirs, w)
+		p.ours = append(p.ours, r)
+		p.stdout = r
+	}
+	if SameWriter(s.Stdout, s.Stderr) {
+		p.theirs = append(p.theirs, p.theirs[1])
+		return p, nil
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, err
-	}
-	p.theirs = append(p.theirs, w)
-	p.ours = append(p.ours, r)
-	p.stdout = r
-	if SameWriter(s.Stdout, s.Stderr) {
-		p.theirs = append(p.theirs, w)
-		return p, nil
-	}
-	if r, w, err = os.Pipe(); err != nil {
 		return nil, err
 	}
 	p.theirs = append(p.theirs, w)
@@ -187,15 +190,40 @@ func openPipes(s Spec) (_ *pipes, err error) {
 	return p, nil
 }
 
+func (p *pipes) openStdin(from io.Reader) error {
+	switch from := from.(type) {
+	case nil:
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return err
+		}
+		p.theirs = append(p.theirs, null)
+	case *os.File:
+		p.theirs = append(p.theirs, from)
+		p.lent = append(p.lent, from)
+	default:
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		p.theirs = append(p.theirs, r)
+		p.ours = append(p.ours, w)
+		p.stdin = w
+	}
+	return nil
+}
+
 // copyAll copies what is to be read and what is written, until p is drained.
 func (p *pipes) copyAll(s Spec, passed *output) {
 	if p.stdin != nil {
 		p.copying.Go(func() {
-			_, _ = p.stdin.Write(s.Stdin) // the program need not read it all
+			_, _ = io.Copy(p.stdin, s.Stdin) // the program need not read it all
 			_ = p.stdin.Close()
 		})
 	}
-	p.copying.Go(func() { passed.copyAll(s.Stdout, p.stdout, p.stderr == nil) })
+	if p.stdout != nil {
+		p.copying.Go(func() { passed.copyAll(s.Stdout, p.stdout, p.stderr == nil) })
+	}
 	if p.stderr != nil {
 		p.copying.Go(func() { passed.copyAll(s.Stderr, p.stderr, true) })
 	}
@@ -213,7 +241,9 @@ func (p *pipes) drain() {
 
 func (p *pipes) closeTheirs() {
 	for _, f := range p.theirs {
-		_ = f.Close()
+		if !slices.Contains(p.lent, f) {
+			_ = f.Close()
+		}
 	}
 }
 

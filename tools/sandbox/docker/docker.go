@@ -205,7 +205,7 @@ func (c *container) attach(ctx context.Context) (sandbox.Outcome, error) {
 		},
 	}
 	start := []string{c.runner.program, "start", "--attach"}
-	if len(c.spec.Stdin) > 0 {
+	if c.spec.Stdin != nil {
 		start = append(start, "--interactive")
 	}
 	command := sandbox.Command{Args: append(start, c.name), Dir: c.folder, Env: environment()}
@@ -310,7 +310,7 @@ func (c *container) createArgs() ([]string, error) {
 		"--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,size=" + memory,
 		"--workdir", cmp.Or(c.spec.Dir, "/tmp"),
 	}
-	if len(c.spec.Stdin) > 0 {
+	if c.spec.Stdin != nil {
 		args = append(args, "--interactive")
 	}
 	environ, err := c.environArgs()

@@ -42,7 +42,7 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{name: "output", spec: sandbox.Spec{Args: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}},
 			want: sandbox.Outcome{End: sandbox.Exited, Exit: 3}, out: "out\n", errs: "err\n"},
-		{name: "input", spec: sandbox.Spec{Args: []string{"cat"}, Stdin: []byte("in")}, want: sandbox.Outcome{End: sandbox.Exited}, out: "in"},
+		{name: "input", spec: sandbox.Spec{Args: []string{"cat"}, Stdin: strings.NewReader("in")}, want: sandbox.Outcome{End: sandbox.Exited}, out: "in"},
 		{name: "no input", spec: sandbox.Spec{Args: []string{"cat"}}, want: sandbox.Outcome{End: sandbox.Exited}},
 		{name: "signal", spec: sandbox.Spec{Args: []string{"sh", "-c", "kill -9 $$"}}, want: sandbox.Outcome{End: sandbox.Exited, Exit: 137}},
 		{name: "CPU", spec: sandbox.Spec{Args: []string{"sh", "-c", "kill -XCPU $$"}}, want: sandbox.Outcome{End: sandbox.Exceeded, Exit: -1}},
@@ -285,7 +285,7 @@ func TestRealCommand(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
 	r := &Runner{program: "docker", user: "0:0"}
 	c := &container{runner: r, image: dockertest.Image, folder: t.TempDir(), name: "parley-x", spec: sandbox.Spec{
-		Args: []string{"true"}, Stdin: []byte("x"), Folders: []sandbox.Folder{{Path: t.TempDir(), Access: sandbox.ReadOnly}},
+		Args: []string{"true"}, Stdin: strings.NewReader("x"), Folders: []sandbox.Folder{{Path: t.TempDir(), Access: sandbox.ReadOnly}},
 	}}
 	args, err := c.createArgs()
 	if err != nil {

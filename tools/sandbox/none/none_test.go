@@ -33,7 +33,7 @@ func TestEnds(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		o, err := (none.Runner{}).Run(t.Context(), sandbox.Spec{
-			Args: []string{"sh", "-c", c.script}, Stdin: []byte("input"), Stdout: &out, Limits: c.limits,
+			Args: []string{"sh", "-c", c.script}, Stdin: strings.NewReader("input"), Stdout: &out, Limits: c.limits,
 		})
 		if err != nil || o.End != c.end || o.Exit != c.exit || out.String() != c.out {
 			t.Errorf("%q ended with %+v, %v and wrote %q", c.script, o, err, out.String())

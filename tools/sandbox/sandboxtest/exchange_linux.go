@@ -17,10 +17,10 @@ func readInput(t *testing.T, s *suite) {
 		t.Errorf("read %q", out)
 	}
 	large := bytes.Repeat([]byte("0123456789"), 100_000)
-	if out := s.script(t, "cat", sandbox.Spec{Stdin: large}); out != string(large) {
+	if out := s.script(t, "cat", sandbox.Spec{Stdin: bytes.NewReader(large)}); out != string(large) {
 		t.Errorf("of %d bytes, %d came back", len(large), len(out))
 	}
-	if out := s.script(t, "echo ignored", sandbox.Spec{Stdin: large}); out != "ignored\n" {
+	if out := s.script(t, "echo ignored", sandbox.Spec{Stdin: bytes.NewReader(large)}); out != "ignored\n" {
 		t.Errorf("wrote %q", out)
 	}
 	var both bytes.Buffer

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// D-100, D-101: entries that other programs wrote load unchanged.
+func TestMCPServers(t *testing.T) {
+	c, err := parseText(`{"tools": {"mcp_servers": {
+		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"],
+			"env": {"API_KEY": "sk-literal-1", "LOG_LEVEL": "debugging"}, "tool_timeout": 60, "enabled_tools": ["read_file"], "autoApprove": []},
+		"remote": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${REMOTE}"}, "toolTimeout": "90s"}
+	}, "rules": {"mcp": "ask", "mcp_remote": "off"}}}`, "REMOTE=remote-secret")
+	if err == nil || !strings.Contains(err.Error(), "tools.rules.mcp: no tools are of this category") {
+		t.Errorf("the test's drivers have no category mcp: %v", err)
+	}
+	c, err = parseText(`{"tools": {"mcp_servers": {
+		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"],
+			"env": {"API_KEY": "sk-literal-1", "LOG_LEVEL": "debugging"}, "tool_timeout": 60, "enabled_tools": ["read_file"], "autoApprove": []},
+		"remote": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${REMOTE}"}, "toolTimeout": "90s"}
+	}, "rules": {"mcp_remote": "off"}}}`, "REMOTE=remote-secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, remote := c.Tools.MCPServers["filesystem"], c.Tools.MCPServers["remote"]
+	if files.ToolTimeout != time.Minute || !slices.Equal(files.EnabledTools, []string{"read_file"}) || !files.Enabled || files.Sandbox != "auto" {
+		t.Errorf("%+v", files)
+	}
+	if remote.ToolTimeout != 90*time.Second || remote.Headers["Authorization"] != "Bearer remote-secret" ||
+		!slices.Equal(remote.EnabledTools, []string{"*"}) || !slices.Equal(remote.For, []string{"owners"}) {
+		t.Errorf("%+v", remote)
+	}
+	if !slices.Contains(c.Secrets, "sk-literal-1") || slices.Contains(c.Secrets, "debugging") || !slices.Contains(c.Secrets, "remote-secret") {
+		t.Errorf("secrets: %q", c.Secrets)
+	}
+	if len(c.Removed) != 1 || !strings.Contains(c.Removed[0], "tools.mcpServers.filesystem.autoApprove is not a key of Parley") {
+		t.Errorf("warnings: %q", c.Removed)
+	}
+}
+
+// D-102: what makes no sense is an error that names the key.
+func TestBadMCPServers(t *testing.T) {
+	for entry, want := range map[string]string{
+		`"a": {}`: "tools.mcpServers.a.command: is missing",
+		`"a": {"command": "x", "url": "https://example.com"}`:          "tools.mcpServers.a.url: is there beside command",
+		`"a": {"type": "stdio", "url": "https://example.com"}`:         "tools.mcpServers.a.command: is missing",
+		`"a": {"type": "sse", "command": "x"}`:                         "tools.mcpServers.a.url: is missing",
+		`"a": {"type": "carrier-pigeon", "command": "x"}`:              `tools.mcpServers.a.type: "carrier-pigeon" is not known`,
+		`"a": {"url": "ftp://example.com"}`:                            "tools.mcpServers.a.url: must be an address",
+		`"a": {"command": "x", "enabledtools": []}`:                    "tools.mcpServers.a.enabledtools: unknown key; it is written enabledTools",
+		`"a": {"command": "x", "toolTimeout": 0}`:                      "tools.mcpServers.a.toolTimeout: must be from 1s to 10m",
+		`"a": {"command": "x", "network": ["http://a"]}`:               "tools.mcpServers.a.network[0]:",
+		`"a": {"command": "x", "folders": ["notes"]}`:                  "tools.mcpServers.a.folders[0]: must be an absolute path",
+		`"a": {"command": "x", "for": ["ann"]}`:                        "tools.mcpServers.a.for[0]: is nobody",
+		`"a": {"command": "x", "cwd": "notes"}`:                        "tools.mcpServers.a.cwd: must be an absolute path",
+		`"a": {"command": "x", "args": "-y"}`:                          "tools.mcpServers.a.args: is text, must be a list",
+		`"a": {"command": "x", "env": {"A B": "1"}}`:                   "must be the name of an environment variable",
+		`"a b": {"command": "x"}, "a.b": {"command": "x"}`:             "for models",
+		`"a": {"command": "x", "toolTimeout": 60, "tool_timeout": 30}`: "tools.mcpServers.a.tool_timeout: unknown key; it is written toolTimeout",
+	} {
+		_, err := parseText(`{"tools": {"mcpServers": {` + entry + `}}}`)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", entry, err)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+// Package mcptest has what tests of MCP need: where the servers of other people are, and a server that
+// does what no server should.
+package mcptest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// PackagesVariable is the environment variable that names a folder in which npm has installed the
+// packages that tests use, beside its node_modules.
+const PackagesVariable = "PARLEY_MCP_PACKAGES"
+
+// Package returns the path of a file of an npm package of the scope @modelcontextprotocol, such as
+// "server-memory/dist/index.js". It skips the test if there is no such file or no Node, or fails it where
+// PARLEY_REQUIRE is "all".
+func Package(t testing.TB, file string) string {
+	t.Helper()
+	path := filepath.Join(os.Getenv(PackagesVariable), "node_modules", "@modelcontextprotocol", file)
+	_, missing := os.Stat(path)
+	if missing == nil {
+		_, missing = exec.LookPath("node")
+	}
+	if missing == nil {
+		return path
+	}
+	if os.Getenv("PARLEY_REQUIRE") == "all" {
+		t.Fatalf("%s is to name a folder with the npm packages: %v", PackagesVariable, missing)
+	}
+	t.Skipf("%s names no folder with the npm packages: %v", PackagesVariable, missing)
+	return ""
+}
