@@ -172,7 +172,7 @@ func (s *Server) rule() tools.Rule {
 // isOpen reports whether s can pass on what it is given to others: it is reached by HTTP, or its
 // program has a network.
 func (s *Server) isOpen() bool {
-	return s.transport() != typeStdio || len(s.Network) > 0 || s.HostNetwork || s.Sandbox == sandboxNone || len(s.registries()) > 0
+	return s.transport() != typeStdio || s.Sandbox == sandboxNone || s.HostNetwork || len(s.hosts()) > 0
 }
 
 // sandboxNone is the value of Sandbox for a program that is not confined.
