@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools/sandbox"
+	"parley/workspace"
 )
 
 const (
@@ -258,7 +259,7 @@ func (v *supervisor) folders(home string) ([]sandbox.Folder, error) {
 		add(path, access)
 	}
 	for _, path := range v.config.Hidden {
-		inside := func(f sandbox.Folder) bool { return sandbox.Within(path, f.Path) }
+		inside := func(f sandbox.Folder) bool { return workspace.Within(path, f.Path) }
 		if slices.ContainsFunc(all, inside) {
 			all = append(all, sandbox.Folder{Path: path, Access: sandbox.Hidden})
 		}
@@ -275,7 +276,7 @@ func (v *supervisor) grant(path string, access sandbox.Access) (list []sandbox.F
 		return nil
 	}
 	for _, p := range slices.Compact([]string{path, target}) {
-		inSystem := func(folder string) bool { return sandbox.Within(p, folder) || sandbox.Within(folder, p) }
+		inSystem := func(folder string) bool { return workspace.Within(p, folder) || workspace.Within(folder, p) }
 		if p == "/" || slices.Contains(v.config.Hidden, p) || slices.ContainsFunc(sandbox.SystemFolders(), inSystem) {
 			continue
 		}
