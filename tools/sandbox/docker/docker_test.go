@@ -246,7 +246,7 @@ func TestLinesInEnvironment(t *testing.T) {
 	var out bytes.Buffer
 	o, err := r.Run(t.Context(), sandbox.Spec{
 		Args: []string{"sh", "-c", `printf '%s|' "$KEY" "$LD_DEBUG" "$ONE" "$HOME" "$@"; exit 3`, "sh", "an argument", "b"},
-		Env:  values, Stdout: &out, Stdin: []byte("input"),
+		Env:  values, Stdout: &out, Stdin: strings.NewReader("input"),
 	})
 	want := values["KEY"] + "|" + values["LD_DEBUG"] + "|canary 1|/tmp|an argument|b|"
 	if err != nil || o.Exit != 3 || out.String() != want {
