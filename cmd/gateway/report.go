@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/cmd/gateway/sandboxes"
 	"parley/texts"
 	"parley/web/observe"
 )
@@ -31,7 +32,7 @@ func (o ownerAPI) report(ctx context.Context) (lines []string) {
 		o.app.Log.Error("status", "err", err)
 		return []string{say.Failed}
 	}
-	lines = append(o.notices(), sandboxLine(ctx, o.app.sandbox, say))
+	lines = append(o.notices(), sandboxes.StatusLine(ctx, o.app.sandbox, say))
 	lines = append(lines, toolboxOf(o.app).missingTools()...)
 	for _, s := range all {
 		state := say.Works

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/cmd/gateway/sandboxes"
 	"parley/config"
 	"parley/store"
 )
@@ -46,7 +47,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	intake.Go(func() { g.Watch(ctx, g.apply) })
 	intake.Go(func() { g.shell.Run(ctx) })
 	intake.Go(func() { g.copies().Run(ctx) })
-	intake.Go(func() { logSandbox(ctx, g.sandbox, g.Log) })
+	intake.Go(func() { sandboxes.LogChoice(ctx, g.sandbox, g.Log) })
 	intake.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
 	for i, s := range g.servers {
 		run(&intake, func() error { return ignoreClosed(s.Serve(g.listeners[i])) })

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/cmd/gateway/sandboxes"
 	"parley/llm/llmtest"
 	"parley/texts"
 	"parley/timetest"
@@ -53,9 +54,9 @@ func TestSandboxIsTold(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				logSandbox(t.Context(), auto, slog.New(slog.NewTextHandler(&log, nil)))
+				sandboxes.LogChoice(t.Context(), auto, slog.New(slog.NewTextHandler(&log, nil)))
 			}()
-			timetest.Sleep(sandboxDelay - time.Second)
+			timetest.Sleep(sandboxes.Delay - time.Second)
 			if probes.Load() > 0 {
 				t.Error("a sandbox is tried out while Parley starts")
 			}
@@ -63,7 +64,7 @@ func TestSandboxIsTold(t *testing.T) {
 			if got := log.String(); !strings.Contains(got, c.log) || !strings.Contains(got, "level="+c.level) || strings.Count(got, "\n") != 1 {
 				t.Errorf("%s, %s holds: logged %s", c.use, c.driver, got)
 			}
-			if got := sandboxLine(t.Context(), auto, texts.English().Gateway.Report); !strings.HasPrefix(got, c.status) {
+			if got := sandboxes.StatusLine(t.Context(), auto, texts.English().Gateway.Report); !strings.HasPrefix(got, c.status) {
 				t.Errorf("%s, %s holds: %s", c.use, c.driver, got)
 			}
 		})
