@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,7 +213,7 @@ func (s billedShelf) Summarise(ctx context.Context, m llm.Model, earlier, said s
 // dream, on two models.
 func TestOneBook(t *testing.T) {
 	var total, ofRun bill
-	var history string
+	var history atomic.Value // a string; the workers of several sessions write it
 	ear := &ear{}
 	archive := billedShelf{&shelf{sum: echoing}, &total}
 	generate := byTask(func(r llm.Request) llm.Message {
@@ -250,7 +251,7 @@ func TestOneBook(t *testing.T) {
 		ear.conf(c)
 		c.Archive = archive
 		c.RunUsage = func(_ context.Context, run string, tokens int, cost float64) error {
-			history = fmt.Sprint(run, " ", tokens, " ", cost)
+			history.Store(fmt.Sprint(run, " ", tokens, " ", cost))
 			return nil
 		}
 	}
@@ -302,7 +303,7 @@ func TestOneBook(t *testing.T) {
 		}
 
 		runTokens, runCost := book.RunUsage(h.t.Context(), "j/1")
-		if want := fmt.Sprint("j/1 ", ofRun.tokens, " ", ofRun.cost); history != want || fmt.Sprint("j/1 ", runTokens, " ", runCost) != want {
+		if want := fmt.Sprint("j/1 ", ofRun.tokens, " ", ofRun.cost); history.Load() != want || fmt.Sprint("j/1 ", runTokens, " ", runCost) != want {
 			t.Errorf("the history of the job tells %s, and the book %d, %v; want %s", history, runTokens, runCost, want)
 		}
 		job := strings.Split(book.Standings(h.t.Context(), budget.Spender{Job: "j"}, false), "\n")[1]
