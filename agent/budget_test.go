@@ -7,7 +7,6 @@ import (
 	"iter"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,7 +212,12 @@ func (s billedShelf) Summarise(ctx context.Context, m llm.Model, earlier, said s
 // dream, on two models.
 func TestOneBook(t *testing.T) {
 	var total, ofRun bill
-	var history atomic.Value // a string; the workers of several sessions write it
+	var ofHistory struct { // what the history of the job was told, by several sessions at once
+		sync.Mutex
+		run    string
+		tokens int
+		cost   float64
+	}
 	ear := &ear{}
 	archive := billedShelf{&shelf{sum: echoing}, &total}
 	generate := byTask(func(r llm.Request) llm.Message {
@@ -251,7 +255,11 @@ func TestOneBook(t *testing.T) {
 		ear.conf(c)
 		c.Archive = archive
 		c.RunUsage = func(_ context.Context, run string, tokens int, cost float64) error {
-			history.Store(fmt.Sprint(run, " ", tokens, " ", cost))
+			ofHistory.Lock()
+			defer ofHistory.Unlock()
+			ofHistory.run = run
+			ofHistory.tokens = max(ofHistory.tokens, tokens)
+			ofHistory.cost = max(ofHistory.cost, cost)
 			return nil
 		}
 	}
@@ -303,7 +311,8 @@ func TestOneBook(t *testing.T) {
 		}
 
 		runTokens, runCost := book.RunUsage(h.t.Context(), "j/1")
-		if want := fmt.Sprint("j/1 ", ofRun.tokens, " ", ofRun.cost); history.Load() != want || fmt.Sprint("j/1 ", runTokens, " ", runCost) != want {
+		history := fmt.Sprint(ofHistory.run, " ", ofHistory.tokens, " ", ofHistory.cost)
+		if want := fmt.Sprint("j/1 ", ofRun.tokens, " ", ofRun.cost); history != want || fmt.Sprint("j/1 ", runTokens, " ", runCost) != want {
 			t.Errorf("the history of the job tells %s, and the book %d, %v; want %s", history, runTokens, runCost, want)
 		}
 		job := strings.Split(book.Standings(h.t.Context(), budget.Spender{Job: "j"}, false), "\n")[1]

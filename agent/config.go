@@ -85,7 +85,8 @@ type Config struct {
 	Ended func(context.Context, End) error
 
 	// RunUsage is told what a run of a scheduled job has used by now, when subagents
-	// have worked for it after its answer. nil: nobody is told.
+	// have worked for it after its answer. Several may end at once: the calls come in
+	// any order, and the greatest is right. nil: nobody is told.
 	RunUsage func(ctx context.Context, run string, tokens int, cost float64) error
 
 	// Warn tells owners what runs out for everybody, once for each id. nil: nobody is

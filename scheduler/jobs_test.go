@@ -626,6 +626,26 @@ func TestP12DeliveredLater(t *testing.T) {
 	})
 }
 
+// What a run has used only grows, in whatever order several subagents of it, which end
+// at once, report it.
+func TestNoteUsageInAnyOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.open()
+		w.add(scheduler.Job{ID: "j", Schedule: scheduler.Schedule{Every: time.Hour}, Text: "t"})
+		w.wait(time.Hour)
+		run := w.runs[0].ID
+		for _, tokens := range []int{10, 30, 20} {
+			if err := w.s.NoteUsage(t.Context(), run, tokens, float64(tokens)/100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := w.job("j").Runs[0]; r.Tokens != 30 || r.Cost != 0.3 {
+			t.Errorf("noted %d tokens for %v", r.Tokens, r.Cost)
+		}
+	})
+}
+
 // TestNoteDelivery checks that a run counts as delivered once the network has
 // accepted its answer, in whichever order that and its end are reported, and that a
 // job that was due once is kept until then (P26).

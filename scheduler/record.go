@@ -80,8 +80,8 @@ func (j *Job) endRun(r *Run, e Ended, now time.Time) (failing bool) {
 	if !r.Began.IsZero() {
 		r.Seconds = int(max(time.Second, now.Sub(r.Began).Round(time.Second)) / time.Second)
 	}
-	r.Tokens = e.Tokens
-	r.Cost = e.Cost
+	r.Tokens = max(r.Tokens, e.Tokens)
+	r.Cost = max(r.Cost, e.Cost)
 	r.Tainted = e.Tainted
 	switch e.Outcome {
 	case Answered:

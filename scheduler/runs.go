@@ -236,14 +236,15 @@ func (s *Scheduler) NoteDelivery(ctx context.Context, run, reason string) error 
 
 // NoteUsage records what a run has used so far; run is the ID of the message that
 // started it. Usage can grow after the answer, because subagents may still work
-// for the run. Repeating the call changes nothing.
+// for the run, and several at once: the calls may come in any order. Repeating a
+// call changes nothing.
 func (s *Scheduler) NoteUsage(ctx context.Context, run string, tokens int, cost float64) error {
 	return changeRun(ctx, s, run, func(_ *Job, r *Run) bool {
-		if r.Tokens == tokens && r.Cost == cost {
+		if tokens <= r.Tokens && cost <= r.Cost { // what is used only grows
 			return false
 		}
-		r.Tokens = tokens
-		r.Cost = cost
+		r.Tokens = max(r.Tokens, tokens)
+		r.Cost = max(r.Cost, cost)
 		return true
 	})
 }
