@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"parley/chat"
 	"parley/texts"
@@ -167,26 +166,37 @@ func (ask Asker) consent(
 		t.Name), nil
 }
 
-// How much of a call a person sees.
+// How much of a call a person sees, in characters. The longest argument, such as a command, is shown up to
+// shownLongest, less what the others take: a payload must not hide in its middle.
 const (
-	shown    = 300 // characters at the beginning of each argument
-	shownEnd = 60  // characters at its end
+	shownLongest  = 2000
+	shown         = 300 // at the beginning of any other argument
+	shownEndShare = 5   // at the end of one that is cut: this part of what is shown of its beginning
+	shownPerLine  = 500 // in one pair of backticks: channels that split messages do so between lines
 )
 
 // prompt describes in Markdown what c would do.
 func prompt(say texts.Approval, t Tool, c Call) string {
 	var b strings.Builder
 	b.WriteString(say.May.With(plainly(t.Name)) + "\n")
-	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
-		value, isText := c.Input[name].(string)
-		if !isText || strings.TrimSpace(value) == "" {
-			value = arguments.JSON(c.Input[name])
+	values, longest := argumentsOf(c)
+	rest := shownLongest // for the longest argument
+	for name, value := range values {
+		if name != longest {
+			rest -= min(len(value), shown)
 		}
-		value = chat.HideLogins(value)
-		fmt.Fprintf(&b, "\n- `%s`: `%s`", plainly(name), plainly(value))
-		if more := utf8.RuneCountInString(value) - shown; more > 0 {
-			all := []rune(value)
-			b.WriteString(" " + say.More.With(more, plainly(string(all[len(all)-min(more, shownEnd):]))))
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		limit := shown
+		if name == longest {
+			limit = max(rest, shown)
+		}
+		value := values[name]
+		beginning := value[:min(len(value), limit)]
+		fmt.Fprintf(&b, "\n- `%s`: `%s`", plainly(name), inLines(beginning))
+		if more := len(value) - limit; more > 0 {
+			end := value[len(value)-min(more, limit/shownEndShare):]
+			b.WriteString(" " + say.More.With(more, inLines(end)))
 		}
 	}
 	if c.Consequence != "" {
@@ -204,9 +214,37 @@ func prompt(say texts.Approval, t Tool, c Call) string {
 	return strings.TrimSpace(b.String())
 }
 
-// plainly returns the beginning of s on one line, fit to stand in backticks, with
-// invisible characters made visible: a call must not be able to disguise itself.
-func plainly(s string) string {
+// argumentsOf returns the arguments of c as people are shown them, and the name of the longest.
+func argumentsOf(c Call) (values map[string][]rune, longest string) {
+	values = map[string][]rune{}
+	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
+		value, isText := c.Input[name].(string)
+		if !isText || strings.TrimSpace(value) == "" {
+			value = arguments.JSON(c.Input[name])
+		}
+		values[name] = []rune(chat.HideLogins(value))
+		if len(values[name]) > len(values[longest]) {
+			longest = name
+		}
+	}
+	return values, longest
+}
+
+// inLines is inPlain for a text that may be long: each of its lines has backticks of its own.
+func inLines(value []rune) string {
+	var lines []string
+	for line := range slices.Chunk(value, shownPerLine) {
+		lines = append(lines, inPlain(string(line)))
+	}
+	return strings.Join(lines, "`\n`")
+}
+
+// plainly is inPlain for the beginning of s.
+func plainly(s string) string { return inPlain(chat.Clip(s, shown, "")) }
+
+// inPlain returns s on one line, fit to stand in backticks, with invisible characters
+// made visible: a call must not be able to disguise itself.
+func inPlain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '`':
@@ -217,5 +255,5 @@ func plainly(s string) string {
 			return '\ufffd'
 		}
 		return r
-	}, chat.Clip(s, shown, ""))
+	}, s)
 }

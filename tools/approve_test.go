@@ -266,8 +266,11 @@ func TestPrompt(t *testing.T) {
 		{map[string]any{"url": "https://user:hunter2@example.com/"}, false, "May I use `exec`?\n\n- `url`: `https://…@example.com/`"},
 		{map[string]any{"a\n- `b`": "c"}, false, "May I use `exec`?\n\n- `a␊- ˋbˋ`: `c`"},
 		{map[string]any{"a": strings.Repeat("ä", 300)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "`"},
-		{map[string]any{"a": strings.Repeat("ä", 302)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "` … and 2 more characters, at the end `ää`"},
-		{map[string]any{"a": "ls" + strings.Repeat(" ", 500) + "; rm -rf /"}, false, "May I use `exec`?\n\n- `a`: `ls" + strings.Repeat(" ", 298) + "` … and 212 more characters, at the end `" + strings.Repeat(" ", 50) + "; rm -rf /`"},
+		{map[string]any{"a": strings.Repeat("ä", 2002)}, false, "May I use `exec`?\n\n- `a`: `" + lines(strings.Repeat("ä", 2000)) + "` … and 2 more characters, at the end `ää`"},
+		{map[string]any{"a": "ls" + strings.Repeat(" ", 1990) + "; rm -rf /"}, false, "May I use `exec`?\n\n- `a`: `" + lines("ls"+strings.Repeat(" ", 1990)+"; rm -rf") + "` … and 2 more characters, at the end ` /`"},
+		{map[string]any{"a": "x" + strings.Repeat("y", 2500), "b": "z" + strings.Repeat("w", 299), "c": strings.Repeat("v", 400)}, false, "May I use `exec`?\n\n" +
+			"- `a`: `" + lines("x"+strings.Repeat("y", 1399)) + "` … and 1101 more characters, at the end `" + strings.Repeat("y", 280) + "`\n" +
+			"- `b`: `z" + strings.Repeat("w", 299) + "`\n- `c`: `" + strings.Repeat("v", 300) + "` … and 100 more characters, at the end `" + strings.Repeat("v", 60) + "`"},
 	} {
 		if got := prompt(texts.English().Tools.Approval, Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: c.in, Scope: Scope{Tainted: c.tainted, Sources: []string{"web_fetch `x`"}}}); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)
@@ -293,10 +296,13 @@ func TestPromptOfAny(t *testing.T) {
 		in := rapid.MapOf(rapid.String(), rapid.Map(rapid.String(), func(s string) any { return s })).Draw(t, "in")
 		shown := len(in)
 		got := strings.Split(prompt(texts.English().Tools.Approval, Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: in}), "\n")
-		if got[0] != "May I use `exec`?" || len(got) != 1+min(shown, 1)+shown {
+		if got[0] != "May I use `exec`?" || len(got) < 1+min(shown, 1)+shown {
 			t.Fatalf("%q", got)
 		}
 		for _, line := range got[min(len(got), 2):] {
+			if strings.HasPrefix(line, "`") && strings.HasSuffix(line, "`") && strings.Count(line, "`") == 2 {
+				continue // of a long one
+			}
 			if !strings.HasPrefix(line, "- `") || strings.Count(line, "`")/2 != 2+strings.Count(line, "more characters, at the end") || strings.ContainsFunc(line, unicode.IsControl) {
 				t.Errorf("%q", line)
 			}
@@ -338,4 +344,13 @@ func TestAllFromCatalogue(t *testing.T) {
 			t.Errorf("%q is not in the catalogue, of\n%s", rest, text)
 		}
 	}
+}
+
+// lines returns the beginning of a long argument as people see it.
+func lines(text string) string {
+	var parts []string
+	for part := range slices.Chunk([]rune(text), shownPerLine) {
+		parts = append(parts, string(part))
+	}
+	return strings.Join(parts, "`\n`")
 }

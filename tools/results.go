@@ -100,7 +100,7 @@ const untrustedTail = "-strange.txt"
 // Untrusted reports whether the file p holds untrusted content for a call in s, so that reading
 // it taints the turn (R-S12, R-S14). That holds for files that people sent, for long results
 // and summaries with untrusted content, and for files written in an untrusted turn or by
-// another person who is not an owner.
+// another person who is not an owner, or in a folder all of which was.
 func Untrusted(s Scope, p workspace.Path) bool {
 	name := strings.ToLower(p.String())
 	base := path.Base(name)
@@ -113,6 +113,10 @@ func Untrusted(s Scope, p workspace.Path) bool {
 		return true
 	}
 	author, found := s.Workspace.Origin(p)
+	if found && chat.Person(author) != s.Whose() {
+		return true
+	}
+	author, found = workspace.OriginsOf(s.Workspace).Above(p)
 	return found && chat.Person(author) != s.Whose()
 }
 

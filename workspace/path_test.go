@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -193,4 +194,45 @@ func TestOrigin(t *testing.T) {
 	expect("a.txt", "", true) // nobody's, for want of better knowledge
 	must(t, w.ClearOrigin(path("a.txt")))
 	expect("a.txt", "", false)
+}
+
+// R-S12: the origin of all that is in a folder also holds of what comes later, and not of the folder's own name.
+func TestOriginBelow(t *testing.T) {
+	w, err := Open(t.TempDir())
+	must(t, err)
+	defer w.Close()
+	path := func(name string) Path {
+		p, err := w.Resolve(name)
+		must(t, err)
+		return p
+	}
+	must(t, OriginsOf(w).SetBelow(path("a/repo"), ""))
+	must(t, w.SetOrigin(path("b.txt"), "test:7"))
+	for name, want := range map[string]bool{
+		"a/repo/x/y.txt": true, "a/repo/x": true, "A/Repo/z": true, "a/repo": false, "a/other": false, "b.txt": false,
+	} {
+		if _, found := OriginsOf(w).Above(path(name)); found != want {
+			t.Errorf("%s: %v, want %v", name, found, want)
+		}
+	}
+	if _, found := w.Origin(path("a/repo")); found {
+		t.Error("the folder itself has an origin")
+	}
+	all, err := OriginsOf(w).All()
+	must(t, err)
+	if len(all) != 2 || !slices.Contains(all, Origin{"a/repo", true, ""}) || !slices.Contains(all, Origin{"b.txt", false, "test:7"}) {
+		t.Errorf("%+v", all)
+	}
+	must(t, os.WriteFile(filepath.Join(w.Dir(), record(path("a/repo"))), []byte("damaged"), 0o600))
+	if _, found := OriginsOf(w).Above(path("a/repo/x")); !found {
+		t.Error("a damaged record counts for nothing")
+	}
+	if all, err := OriginsOf(w).All(); err == nil {
+		t.Errorf("a damaged record is left out: %+v", all)
+	}
+	must(t, OriginsOf(w).SetBelow(path("a/repo"), "x"))
+	must(t, OriginsOf(w).ClearBelow(path("a/repo")))
+	if _, found := OriginsOf(w).Above(path("a/repo/x")); found {
+		t.Error("it has an origin after that was cleared")
+	}
 }

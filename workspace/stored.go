@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,6 +73,24 @@ func (c *charges) set(name, person string) error {
 	}
 	c.persons[name] = person
 	return nil
+}
+
+// ChargeFolder makes everything in a folder count towards a person's limit, whatever
+// writes it, and returns how many bytes they have stored now, there, in their own
+// folder and in files charged to them.
+func (w *Workspace) ChargeFolder(folder Path, person, own string) (used int64, err error) {
+	c := w.charges
+	if err := c.set(folder.name+below, person); err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	used, err = c.sum(person, own)
+	if err != nil {
+		return 0, fmt.Errorf("sum up what %s has stored: %w", person, err)
+	}
+	c.atMost[person] = used
+	return used, nil
 }
 
 // ChargedTo returns the person whose limit a file counts towards, or "".
@@ -166,8 +185,17 @@ func (c *charges) count(person, folder string, bytes, missing, most int64) (used
 // sum returns how many bytes a person has stored. It removes the records of files
 // that no longer exist.
 func (c *charges) sum(person, folder string) (bytes int64, err error) {
+	folders := []string{folder}
 	for name, who := range c.persons {
-		if who != person || strings.HasPrefix(name, folder+"/") {
+		if all, isFolder := strings.CutSuffix(name, below); isFolder && who == person {
+			folders = append(folders, all)
+		}
+	}
+	isCounted := func(name string) bool {
+		return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
+	}
+	for name, who := range c.persons {
+		if who != person || isCounted(name) {
 			continue
 		}
 		switch info, err := c.tree.Stat(name); {
@@ -184,6 +212,18 @@ func (c *charges) sum(person, folder string) (bytes int64, err error) {
 			return 0, err
 		}
 	}
+	for _, folder := range folders {
+		inside, err := c.sumFolder(folder)
+		if err != nil {
+			return 0, err
+		}
+		bytes += inside
+	}
+	return bytes, nil
+}
+
+// sumFolder returns how many bytes the files in a folder count as.
+func (c *charges) sumFolder(folder string) (bytes int64, err error) {
 	err = fs.WalkDir(c.tree, folder, func(_ string, d fs.DirEntry, err error) error {
 		if isGone(err) {
 			return nil

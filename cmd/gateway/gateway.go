@@ -230,10 +230,12 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	}
 	g.policy = policy.NewBook(g.store, g.Log)
 	g.shell = shell.New(shell.Config{
-		Store:   g.store,
-		Runner:  g.sandbox,
-		Deliver: func(ctx context.Context, m chat.Message) error { return g.pool.Deliver(ctx, m) },
-		Log:     g.Log,
+		Store:     g.store,
+		Files:     func() *workspace.Workspace { return g.files },
+		MaxStored: g.maxStored,
+		Runner:    g.sandbox,
+		Deliver:   func(ctx context.Context, m chat.Message) error { return g.pool.Deliver(ctx, m) },
+		Log:       g.Log,
 	})
 	if g.customTools, err = custom.Open(filepath.Join(g.Config.DataDir, custom.Folder), g.Log); err != nil {
 		return err

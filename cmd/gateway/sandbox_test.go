@@ -11,11 +11,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/chat"
 	"parley/cmd/gateway/sandboxes"
+	"parley/config"
 	"parley/llm/llmtest"
+	"parley/store/mem"
 	"parley/texts"
 	"parley/timetest"
+	"parley/tools"
+	"parley/tools/files"
 	"parley/tools/sandbox"
+	"parley/tools/shell"
 )
 
 // fakeRunner runs nothing.
@@ -109,4 +115,43 @@ func TestStatusTellsTheSandbox(t *testing.T) {
 			t.Errorf("%s: at the start: %s", sandbox, banner)
 		}
 	}
+}
+
+// R-S16: where it is known that no sandbox holds, there is no exec; where one is mended, it is there again.
+func TestNoExecWithoutSandbox(t *testing.T) {
+	var holds atomic.Bool
+	probe := func(context.Context, sandbox.Runner) ([]sandbox.Attempt, error) {
+		return []sandbox.Attempt{{Name: "escape", Held: holds.Load()}}, nil
+	}
+	auto := sandbox.NewAuto(probe, sandbox.Candidate{Name: "strong", Runner: fakeRunner{}})
+	c := &config.Config{}
+	c.Tools.Web.Search.Provider = "duckduckgo"
+	c.Tools.Exec.Enable = true
+	commands := shell.New(shell.Config{Store: mem.New(), Runner: auto})
+	sources, err := toolSources(c, toolHost{files: files.New(files.Rules{}), sandbox: auto, shell: commands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string, want bool) {
+		t.Helper()
+		kit, err := tools.NewKit(t.Context(), tools.Scope{From: chat.Sender{Role: chat.Owner}}, sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := false
+		for _, spec := range kit.Specs() {
+			listed = listed || strings.HasPrefix(spec.Name, "exec") && spec.Name != "execute_python"
+		}
+		if listed != want {
+			t.Errorf("%s: exec is listed: %v", when, listed)
+		}
+	}
+	check("before anybody has looked", true)
+	if got := sandboxes.StatusLine(t.Context(), auto, texts.English().Gateway.Report); !strings.HasPrefix(got, "Programs do not run here") {
+		t.Error(got)
+	}
+	check("none holds", false)
+	holds.Store(true)
+	sandboxes.StatusLine(t.Context(), auto, texts.English().Gateway.Report)
+	check("after /status has looked again", true)
 }

@@ -9,6 +9,7 @@ import (
 
 	"parley/agent/subagents"
 	"parley/chat"
+	"parley/cmd/gateway/sandboxes"
 	"parley/config"
 	"parley/tools"
 	"parley/tools/agents"
@@ -76,8 +77,9 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 			cron.New(h.cron),
 		},
 	)
+	var commands []tools.Tool
 	if c.Tools.Exec.Enable {
-		builtIn = append(builtIn, h.shell.Tools(commandSettings(c.Tools.Exec))...)
+		commands = h.shell.Tools(commandSettings(c.Tools.Exec))
 	}
 	textMode := func(model string) bool {
 		m := c.Models[model]
@@ -88,7 +90,13 @@ func toolSources(c *config.Config, h toolHost) ([]tools.Source, error) {
 			builtIn[i].Timeout = c.Tools.Timeout
 		}
 	}
-	sources := []tools.Source{message.Completion(textMode), tools.Fixed(builtIn), interpreter, agents.New(h.agents)}
+	sources := []tools.Source{
+		message.Completion(textMode),
+		tools.Fixed(builtIn),
+		sandboxes.Offer(tools.Fixed(commands), h.sandbox),
+		interpreter,
+		agents.New(h.agents),
+	}
 	if h.mcp != nil {
 		sources = append(sources, h.mcp)
 	}

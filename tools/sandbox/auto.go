@@ -242,7 +242,7 @@ func (a *Auto) choose(ctx context.Context) (Candidate, error) {
 	defer a.mu.Unlock()
 	isCurrent := uses == a.uses // else the config has changed, and it counts for this call only
 	if err != nil {
-		a.missing = isCurrent
+		a.missing = a.missing || isCurrent
 		return Candidate{}, err
 	}
 	if isCurrent {

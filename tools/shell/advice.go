@@ -158,14 +158,17 @@ func (r *reader) inside(node syntax.Node) {
 	})
 }
 
-// apart calls read for what runs in a subshell: the folder and the variables that it sets end with it.
+// apart calls read for what runs in a subshell: the folder, the variables and the functions that it sets
+// end with it.
 func (r *reader) apart(read func()) {
 	dir, lost := r.place.dir, r.lostDir
 	vars := maps.Clone(r.vars)
+	functions := maps.Clone(r.functions)
 	read()
 	r.place.dir = dir
 	r.lostDir = lost
 	r.vars = vars
+	r.functions = functions
 }
 
 // loop reads the body of a loop, for each of its values if the text says them.
@@ -244,6 +247,9 @@ func (r *reader) binary(b *syntax.BinaryCmd) {
 	}
 	if said, known := r.output(b.X); known && isShell(unwrap(args)) {
 		r.text(said)
+		return
+	}
+	if isCat(b.X) { // it runs a file, as its name as an argument would
 		return
 	}
 	r.ask(askPiped)

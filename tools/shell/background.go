@@ -94,7 +94,10 @@ func (s *Shell) runInBackground(ctx context.Context, c tools.Call, in execArgs, 
 	if err := s.record(ctx, c, &cmd); err != nil {
 		return tools.Result{}, err
 	}
-	p := s.start(ctx, r)
+	p, err := s.start(ctx, c, r)
+	if err != nil {
+		return tools.Result{}, errors.Join(err, s.commands.Delete(context.WithoutCancel(ctx), cmd.ID))
+	}
 	s.adopt(c, cmd, p)
 	return tools.Result{Text: began(cmd.ID)}, nil
 }
@@ -112,6 +115,12 @@ func (s *Shell) moveToBackground(ctx context.Context, c tools.Call, in execArgs,
 	cmd.Seen = seen
 	if err := s.record(ctx, c, &cmd); err != nil {
 		return tools.Result{}, err
+	}
+	if p.writing == nil && cmd.Tainted { // by hosts that it may have reached
+		var err error
+		if p.writing, err = s.beginWriting(ctx, c, cmd.Began); err != nil {
+			s.cfg.Log.Error("what a command writes may count as trusted", "id", cmd.ID, "err", err)
+		}
 	}
 	s.adopt(c, cmd, p)
 	text := stdout
@@ -196,9 +205,8 @@ func (s *Shell) wait(begun Command, c tools.Call, p *process) {
 	<-p.done
 	p.output.close()
 	p.ended()
-	if begun.Tainted {
-		s.markWritten(c, begun.Began)
-	}
+	p.writing.end()
+	s.noteStored(c)
 	id := begun.ID
 	ctx := context.Background()
 	s.mu.Lock()
@@ -327,6 +335,7 @@ func readFrom(c tools.Call, name string, from int64) (text string, size int64, e
 // Run tells of the commands that an earlier process left, and forgets old ones, until ctx ends; then
 // it ends those at work and waits for them. They are told of after the next start.
 func (s *Shell) Run(ctx context.Context) {
+	s.finishWritings(context.WithoutCancel(ctx)) // it is short
 	for {
 		s.tellOfEnded(ctx)
 		select {

@@ -40,6 +40,7 @@ const execDescription = "Run a command of bash, in a sandbox, and return its out
 	"HTTPS there (git clone https://…), not ssh.\n" +
 	"- A command that takes longer than a minute goes on in the background; you are told when it ends. Look at it " +
 	"with exec_status, end it with exec_stop.\n" +
+	"- What people sent (inbox) and untrusted content outside work is hidden from commands that do not name it.\n" +
 	"- To read, write and search files, use the tools for files."
 
 // exec returns the tool that runs commands (D-072).
@@ -57,7 +58,7 @@ func (s *Shell) exec(set Settings) tools.Tool {
 	}
 	t.Precheck = e.precheck
 	t.Risky = e.isRisky
-	t.Grantable = func(c tools.Call) bool { return e.advise(c).prefix != "" }
+	t.Grantable = e.isGrantable
 	t.Effect = e.effect
 	t.Consequence = e.consequence
 	t.Preview = func(say texts.Steps, partial map[string]any) string {
@@ -80,6 +81,7 @@ type spot struct {
 	work    string
 	dir     string
 	state   state
+	hidden  []string // files with untrusted content that its programs do not see
 }
 
 // errOutside says that a command is to run outside the workspace (D-078).
@@ -176,15 +178,40 @@ func (e executor) isRisky(c tools.Call) bool {
 	return c.Tainted || network || e.advise(c).ask != ""
 }
 
-// effect names what an owner approves for a while: a program and its subcommand. What a command that
-// has the network reads there is untrusted, and the next one runs after it.
+// isGrantable reports whether c is one of the commands that an owner can approve for a while: those of a
+// program that does one thing. Of others it is only the very same command that can be approved, and not in
+// an untrusted turn: it may run what was downloaded or written there (R-S12). Nor does any approval count
+// once a command in such a turn has set variables, because PATH and the like say what a program is.
+func (e executor) isGrantable(c tools.Call) bool {
+	p, err := e.spotOf(context.Background(), c)
+	if err != nil || p.state.Tainted {
+		return false
+	}
+	command, _ := c.Input["command"].(string)
+	a := e.advise(c)
+	return a.prefix != "" || !c.Tainted && a.ask == "" && a.refused == "" && canBeExact(command)
+}
+
+// effect names what an owner approves for a while: a program and its subcommand, or a command as it is and
+// where it runs. What a command that has the network reads there is untrusted, and the next one runs after it.
 func (e executor) effect(c tools.Call) string {
 	what := "run " + e.advise(c).prefix + " …"
+	p, err := e.spotOf(context.Background(), c)
+	if err != nil {
+		return what // run says so
+	}
+	later := ", also after untrusted content"
+	if e.advise(c).prefix == "" {
+		command, _ := c.Input["command"].(string)
+		folder := cmp.Or(strings.TrimPrefix(p.dir, p.whole+"/"), ".")
+		what = fmt.Sprintf("run exactly %q in %s", command, folder)
+		later = ""
+	}
 	switch n := e.networkOf(context.Background(), c); {
 	case n.All:
-		what += " with access to the internet, this machine and its local networks, also after untrusted content"
+		what += " with access to the internet, this machine and its local networks" + later
 	case len(n.Hosts) > 0:
-		what += " with access to the public internet, also after untrusted content"
+		what += " with access to the public internet" + later
 	}
 	return what
 }
@@ -233,13 +260,21 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 	if a.refused != "" {
 		return refusal(a), nil
 	}
+	if refused, err := e.checkStored(c); err != nil || refused.Failed {
+		return refused, err
+	}
 	seedHome(c.Workspace)
 	given := environment(e.set, p.work)
 	env := maps.Clone(given)
 	maps.Copy(env, p.state.Env)
 	sc := newScript(in.Command, p.work, !in.Background)
 	var named tools.Result // before it runs: it may move or delete what it names
-	e.taintByFiles(c, in, p, &named)
+	e.taintByFiles(c, in, &p, &named)
+	if p.state.Tainted {
+		named.Tainted = true
+		const source = "variables that a command set after untrusted content, until /new"
+		named.Sources = chat.JoinSources(named.Sources, source)
+	}
 	limit := cmp.Or(time.Duration(in.Timeout)*time.Second, e.set.Timeout, time.Minute)
 	job := run{
 		spec: sandbox.Spec{
@@ -253,6 +288,8 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 		limit: limit,
 		named: named,
 		ended: func() { sc.discard(c.Workspace) },
+
+		watched: in.Background || in.Network,
 	}
 	if in.Background {
 		if in.Timeout == 0 {
@@ -263,14 +300,21 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 		return e.shell.runInBackground(ctx, c, in, job)
 	}
 	began := time.Now()
-	proc := e.shell.start(ctx, job)
+	proc, err := e.shell.start(ctx, c, job)
+	if err != nil {
+		return tools.Result{}, err
+	}
 	moved, r, err := e.shell.await(ctx, c, in, proc)
 	if moved {
 		return r, nil
 	}
-	if c.Tainted || named.Tainted || proc.reachedOut() {
-		e.shell.markWritten(c, began)
+	if proc.writing == nil && proc.reachedOut() {
+		if proc.writing, err = e.shell.beginWriting(ctx, c, began); err != nil {
+			return tools.Result{}, err
+		}
 	}
+	proc.writing.end()
+	e.shell.noteStored(c)
 	if err != nil {
 		sc.discard(c.Workspace)
 		return tools.Result{}, err
@@ -279,11 +323,14 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 		if in.WorkingDir != "" && left.Dir == p.dir { // that was for this command
 			left.Dir = p.state.Dir
 		}
+		isUntrusted := c.Tainted || named.Tainted || proc.reachedOut()
+		isChanged := !maps.Equal(left.Env, p.state.Env)
+		left.Tainted = len(left.Env) > 0 && (p.state.Tainted || isUntrusted && isChanged)
 		if err := e.shell.saveState(ctx, string(c.Session), left); err != nil {
 			return tools.Result{}, fmt.Errorf("keep the state of the shell: %w", err)
 		}
 	}
-	return e.result(c, proc)
+	return e.result(c, proc, p.hidden)
 }
 
 // network returns what a command may reach.
@@ -295,7 +342,7 @@ func (e executor) network(ctx context.Context, in execArgs) sandbox.Network {
 }
 
 // result tells the model how a command ended (D-076).
-func (e executor) result(c tools.Call, p *process) (tools.Result, error) {
+func (e executor) result(c tools.Call, p *process, hidden []string) (tools.Result, error) {
 	if p.err != nil {
 		return tools.Result{}, explain(p.err)
 	}
@@ -316,6 +363,9 @@ func (e executor) result(c tools.Call, p *process) (tools.Result, error) {
 	}
 	if notes := e.notes(p); notes != "" {
 		r.Text += "\n\n" + notes
+	}
+	if note := hiddenNote(hidden, whole); note != "" && p.outcome.Exit != 0 {
+		r.Text += "\n\n" + note
 	}
 	if p.outcome.End == sandbox.TimedOut {
 		r.Failed = true

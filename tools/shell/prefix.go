@@ -4,34 +4,26 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// subcommands lists programs whose first argument says what they do.
-const subcommands = "git go npm pnpm yarn cargo pip pip3 uv poetry apt apt-get dnf brew gh kubectl helm rustup gem " +
-	"bundle composer dotnet terraform conda"
+// single lists the programs that can be approved for a while. Each does one thing with the files that it is
+// given, and neither runs another program nor what a file says, whatever its arguments are.
+const single = "ls cat head tail wc nl tac rev cut tr uniq comm paste fold expand column cmp diff file stat du df " +
+	"date cal pwd echo basename dirname realpath readlink sleep true false test tree grep egrep fgrep jq md5sum " +
+	"sha1sum sha256sum sha512sum cksum base64 xxd od hexdump strings which whoami id uname nproc free ps mkdir touch " +
+	"rm rmdir cp mv gzip gunzip zcat pdftotext pdfinfo curl wget"
 
-// runsAnything lists programs that do whatever their arguments say: approving them would approve
-// everything. So do shells, interpreters and wrappers. Some set variables, which the next commands have.
-const runsAnything = "eval source . find awk gawk mawk sed make just task ssh scp rsync docker podman npx pnpx uvx " +
-	"bunx vim vi ed emacs gdb expect script screen tmux at batch crontab su pkexec tclsh alias trap " +
-	"printf read mapfile readarray getopts unset set shopt enable hash bind complete compgen fc " +
-	"tar zip split sort less more man m4 dc sqlite3 psql mysql csh tcsh fish rbash mksh pwsh nu elvish nodejs " +
-	"ipython tsx ts-node java jshell groovy scala kotlin julia octave R ocaml racket sbcl erl elixir mix swift dart " +
-	"runghc tcc zig cmake ninja gradle mvn ant tox nox pytest rake meson bazel scons entr watchexec hyperfine " +
-	"direnv systemd-run start-stop-daemon run-parts setpriv taskset chrt numactl prlimit setarch linux32 linux64 " +
-	"firejail bwrap fakeroot proot xvfb-run dbus-run-session unbuffer valgrind ltrace perf logsave nsenter pipx"
-
-// anySubcommand lists what programs with subcommands run anything by.
-const anySubcommand = "go run|go tool|go generate|go test|npm run|npm exec|npm x|npm start|npm test|pnpm run|" +
-	"pnpm exec|pnpm dlx|yarn run|yarn exec|yarn dlx|cargo run|cargo test|cargo build|uv run|uv tool|poetry run|" +
-	"conda run|bundle exec|dotnet run|git bisect|git rebase|git filter-branch|git config|git submodule|" +
-	"git difftool|git mergetool|go build|go vet|go env|kubectl exec|gh extension|gh alias"
+// singleGit lists the subcommands of git of which the same holds, but for the repository's own hooks.
+const singleGit = "status log diff show add commit branch switch checkout restore stash tag merge fetch pull push " +
+	"clone blame rev-parse ls-files remote mv rm cherry-pick revert grep describe shortlog reflog"
 
 // programOptions are what the names of options contain whose value is a program that is run, such as
-// git clone --upload-pack, go install -toolexec and wget --use-askpass.
-const programOptions = "exec command pager program askpass --upl --rece --ex --op --conf ext-diff textconv vettool"
+// git clone --upload-pack and wget --use-askpass.
+const programOptions = "exec command pager program askpass --upl --rece --ex --op --conf ext-diff textconv"
 
 // namesProgram reports whether one of args says what other program is to be run.
 func namesProgram(args []string) bool {
@@ -59,26 +51,55 @@ func prefixOf(command string) string {
 		}
 	}
 	args, plain := plainArguments(s)
-	const expanded = "/\\*?[{~!" // by the shell, into what the text does not say
-	if !plain || len(args) == 0 || strings.ContainsAny(args[0], expanded) || namesProgram(args) {
+	if !plain || len(args) == 0 || namesProgram(args) || placesHiddenFiles(args) {
 		return ""
 	}
-	name := args[0]
-	_, isWrapper := wrappers[name]
 	switch {
-	case isWrapper, isShell(args), isInterpreter(name), slices.Contains(strings.Fields(runsAnything), name):
+	case slices.Contains(strings.Fields(single), args[0]):
+		return args[0]
+	case args[0] != "git" || len(args) < 2 || args[1] == "clone" && !isPlainClone(args[2:]):
 		return ""
-	case !slices.Contains(strings.Fields(subcommands), name):
-		return name
-	case len(args) < 2 || strings.HasPrefix(args[1], "-"), // such as git -c alias.x=!sh
-		strings.ContainsAny(args[1], expanded):
-		return ""
+	case slices.Contains(strings.Fields(singleGit), args[1]):
+		return "git " + args[1]
 	}
-	prefix := name + " " + args[1]
-	if slices.Contains(strings.Split(anySubcommand, "|"), prefix) {
-		return ""
+	return ""
+}
+
+// isPlainClone reports whether a clone has no options but harmless ones: others bring settings and hooks.
+func isPlainClone(args []string) bool {
+	return !slices.ContainsFunc(args, func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		known := strings.Fields("--depth --branch -b --single-branch -q --quiet --no-tags")
+		return strings.HasPrefix(a, "-") && !slices.Contains(known, name)
+	})
+}
+
+// placesHiddenFiles reports whether args may put something in the place of a file that programs obey by
+// themselves, such as .git/hooks/pre-commit.
+func placesHiddenFiles(args []string) bool {
+	if slices.Contains([]string{"cp", "mv"}, args[0]) && hasFlag(args[1:], "rRadu", "--recursive", "--archive") {
+		return true
 	}
-	return prefix
+	if !slices.Contains(strings.Fields("cp mv rm touch mkdir gzip gunzip curl wget"), args[0]) {
+		return false
+	}
+	return slices.ContainsFunc(args[1:], func(a string) bool {
+		for part := range strings.SplitSeq(a, "/") {
+			if strings.HasPrefix(part, ".") && part != "." && part != ".." {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// maxExact is how long a command may be to be approved for a while as it is, in bytes.
+const maxExact = 200
+
+// canBeExact reports whether a command can be approved for a while as it is, and no other with it.
+func canBeExact(command string) bool {
+	isOdd := func(r rune) bool { return !unicode.IsPrint(r) || r == '`' }
+	return len(command) <= maxExact && utf8.ValidString(command) && !strings.ContainsFunc(command, isOdd)
 }
 
 // plainArguments returns the words of a simple command, if it has no more than these: no variables,

@@ -14,8 +14,10 @@ import (
 type run struct {
 	spec  sandbox.Spec
 	limit time.Duration
-	named tools.Result // untrusted if the command names files that are
+	named tools.Result // untrusted if the command names files that are, or has such variables
 	ended func()       // is called at the end of one that goes on in the background
+
+	watched bool // what it writes is untrusted from the start if it may reach the network
 }
 
 // mayReachOut reports whether what a program with the network n writes may come from it.
@@ -29,6 +31,7 @@ type process struct {
 	cancel  context.CancelCauseFunc
 	network sandbox.Network
 	named   tools.Result   // as in run
+	writing *writing       // what it writes may be untrusted; nil if it is not
 	ended   func()         // as in run
 	session chat.SessionID // for which it runs in the background; "" if it is waited for
 	done    chan struct{}  // closed when it has ended; then the rest is set
@@ -45,7 +48,14 @@ var (
 )
 
 // start runs a command. It does not end with ctx. The caller waits for it, or has adopt do so.
-func (s *Shell) start(ctx context.Context, r run) *process {
+func (s *Shell) start(ctx context.Context, c tools.Call, r run) (*process, error) {
+	var writes *writing
+	if c.Tainted || r.named.Tainted || r.spec.Network.All || r.watched && mayReachOut(r.spec.Network) {
+		var err error
+		if writes, err = s.beginWriting(ctx, c, time.Now()); err != nil {
+			return nil, err
+		}
+	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &process{
 		limit:   r.limit,
@@ -53,6 +63,7 @@ func (s *Shell) start(ctx context.Context, r run) *process {
 		cancel:  cancel,
 		network: r.spec.Network,
 		named:   r.named,
+		writing: writes,
 		ended:   r.ended,
 		done:    make(chan struct{}),
 		noted:   make(chan struct{}),
@@ -63,7 +74,7 @@ func (s *Shell) start(ctx context.Context, r run) *process {
 		defer close(p.done)
 		p.outcome, p.err = s.cfg.Runner.Run(work, r.spec)
 	}()
-	return p
+	return p, nil
 }
 
 // reachedOut reports whether what p, which has ended, has written may come from the network.

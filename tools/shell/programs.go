@@ -85,7 +85,7 @@ func (r *reader) quoted(name string, args []string) {
 // changeDir follows cd.
 func (r *reader) changeDir(args []string) {
 	args = afterOptions(args, nil)
-	to := r.place.work
+	to, _ := r.lookup("HOME")
 	if len(args) > 0 {
 		to = args[0]
 	}

@@ -145,10 +145,18 @@ func environment(set Settings, work string) map[string]string {
 // gitIdentity is what commits say of their author, unless somebody writes something else there.
 const gitIdentity = "[user]\n\tname = Parley\n\temail = parley@localhost\n"
 
+const gitConfig = ".gitconfig" // in the home of programs
+
+// isSeeded reports whether a file has what seedHome writes, and nothing else.
+func isSeeded(w *workspace.Workspace, at workspace.Path) bool {
+	text, err := w.ReadFile(at)
+	return err == nil && string(text) == gitIdentity
+}
+
 // seedHome writes what programs expect in their home, unless it is there. Without it, commands work
 // but for commits.
 func seedHome(w *workspace.Workspace) {
-	at, err := inWork(w, ".gitconfig")
+	at, err := inWork(w, gitConfig)
 	if err != nil {
 		return
 	}

@@ -16,14 +16,19 @@ import (
 	"parley/store"
 	"parley/tools"
 	"parley/tools/sandbox"
+	"parley/workspace"
 )
 
 // Config is what a Shell is made of.
 type Config struct {
-	Store   store.Store
-	Runner  sandbox.Runner
-	Deliver chat.Deliver // takes the message that tells how a command in the background has ended
-	Log     *slog.Logger
+	Store  store.Store
+	Files  func() *workspace.Workspace // all of it, once Run is called; may be nil
+	Runner sandbox.Runner
+	// MaxStored returns how many bytes of files each person may have in the workspace. Owners have no
+	// limit. If it is nil, or returns 0 or less, nobody has.
+	MaxStored func() int64
+	Deliver   chat.Deliver // takes the message that tells how a command in the background has ended
+	Log       *slog.Logger
 }
 
 // Settings are what commands may use. They may change while a Shell is in use.
@@ -47,8 +52,11 @@ type Settings struct {
 type Shell struct {
 	cfg      Config
 	states   store.Table[state]
+	writings store.Table[writing]
 	commands store.Table[Command]
 	id       string // of this process: what others ran is over
+
+	marks sync.Mutex // held while the record of what may be written in work changes
 
 	mu      sync.Mutex
 	running map[string]*process // in the background, by the ID of their Command
@@ -67,6 +75,7 @@ func New(c Config) *Shell {
 		cfg:      c,
 		id:       rand.Text(),
 		states:   store.NewTable(shells, store.Forget[state](c.Log, "the state of a shell")),
+		writings: store.NewTable(shells, store.Forget[writing](c.Log, "what a command may write")),
 		commands: store.NewTable(background, store.Forget[Command](c.Log, "a command in the background")),
 		running:  map[string]*process{},
 	}
@@ -84,6 +93,9 @@ func (s *Shell) Tools(set Settings) []tools.Tool {
 type state struct {
 	Dir string            `json:"dir"` // where the next command starts; "" is the folder of programs
 	Env map[string]string `json:"env,omitempty"`
+
+	// Tainted says that untrusted content may have had a part in Env (R-S12).
+	Tainted bool `json:"tainted,omitempty"`
 }
 
 // EndConversation forgets the folder and the variables of a session.

@@ -1,30 +1,112 @@
 package shell
 
 import (
-	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"parley/chat"
 	"parley/tools"
 	"parley/tools/sandbox"
 	"parley/workspace"
 )
 
-// maxLooked is how many files below a folder that a command names are looked at.
-const maxLooked = 5000
+// maxHidden is how many files can be hidden from a command.
+const maxHidden = 100
 
-// taintByFiles marks r as untrusted if the command names a file that holds untrusted content, or a
-// folder with such a file in it. The folder in which it runs counts as named.
-func (e executor) taintByFiles(c tools.Call, in execArgs, p spot, r *tools.Result) {
+// A foreign is a file or folder with untrusted content, which a command may see.
+type foreign struct {
+	name  string // canonical
+	isDir bool
+	below bool // everything in the folder is untrusted, not just its name
+}
+
+// taintByFiles marks r as untrusted if the command may read untrusted content: if it names a file that
+// holds some, or a folder with such a file in it, or is in one. The folder in which it runs counts as
+// named, and all of work does if the command runs anything but programs that only read what they are told
+// to. If r stays trusted, p then hides the rest of such content, so that no program finds it by itself
+// (R-S12).
+func (e executor) taintByFiles(c tools.Call, in execArgs, p *spot, r *tools.Result) {
+	all, err := p.foreigners(c)
+	if err != nil {
+		e.shell.cfg.Log.Error("a command counts as untrusted", "session", c.Session, "err", err)
+		r.Tainted = true
+		r.Sources = chat.JoinSources(r.Sources, "the workspace, of which it cannot be read whose files are")
+		return
+	}
+	for _, at := range e.namedBy(c, in, *p) {
+		for _, f := range all {
+			if at == "." || workspace.Within(f.name, at) || f.below && workspace.Within(at, f.name) {
+				r.Tainted = true
+				r.Sources = chat.JoinSources(r.Sources, "the file "+f.name)
+			}
+		}
+	}
+	if c.Tainted || r.Tainted {
+		return
+	}
+	if p.hide(all); len(p.hidden) > maxHidden {
+		r.Tainted = true
+		r.Sources = chat.JoinSources(r.Sources, "more files of the workspace than can be hidden")
+	}
+}
+
+// foreigners returns what of the workspace holds untrusted content for c, and can be seen by programs.
+func (p spot) foreigners(c tools.Call) (all []foreign, err error) {
+	add := func(name string, below bool) {
+		at := filepath.Join(p.whole, name)
+		info, err := os.Lstat(at)
+		if err != nil || p.hides(at) {
+			return
+		}
+		all = append(all, foreign{name, info.IsDir(), below})
+	}
+	origins, err := workspace.OriginsOf(c.Workspace).All()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range origins {
+		if chat.Person(o.Author) != c.Whose() {
+			add(o.Name, o.Below)
+		}
+	}
+	// What tools.Untrusted says of names. Folders are made before anything is in them.
+	inbox := c.Whose().InboxFolder()
+	sent, _ := os.ReadDir(filepath.Join(p.whole, inbox)) // mostly there is none
+	isSeen := func(d fs.DirEntry) bool { return !p.hides(filepath.Join(p.whole, inbox, d.Name())) }
+	if slices.ContainsFunc(sent, isSeen) {
+		add(inbox, true)
+	}
+	for _, folder := range []string{"memory", c.Whose().Folder()} {
+		for _, name := range []string{"history.jsonl", "HEARD.md"} {
+			add(path.Join(folder, name), false)
+		}
+	}
+	return all, nil
+}
+
+// namedBy returns the files and folders of the workspace that a command may read as far as its text says,
+// by their canonical names.
+func (e executor) namedBy(c tools.Call, in execArgs, p spot) (all []string) {
 	reader := reader{place: place{work: p.work, dir: p.dir, env: p.state.Env}}
-	names := append(reader.wordsOf(in.Command), in.WorkingDir, ".")
-	looked := 0
-	seen := map[string]bool{}
+	names := append(reader.wordsOf(in.Command), in.WorkingDir, ".", p.work+"/.config")
+	if !onlyReads(in.Command) {
+		names = append(names, p.work)
+	}
+	dotFiles, _ := filepath.Glob(p.work + "/.*") // programs obey those in their home
+	for _, name := range dotFiles {
+		info, err := os.Lstat(name)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		names = append(names, name)
+	}
 	for _, name := range names {
 		if _, value, isOption := strings.Cut(name, "="); isOption {
 			name = value
@@ -33,45 +115,47 @@ func (e executor) taintByFiles(c tools.Call, in execArgs, p spot, r *tools.Resul
 			name = name[:strings.LastIndexByte(name[:i], '/')+1]
 		}
 		at, _ := reader.resolve(name)
-		if name == "" || seen[at] {
-			continue
-		}
-		seen[at] = true
 		path, err := c.Workspace.Resolve(at)
-		if err != nil {
+		if name == "" || err != nil || p.hides(filepath.Join(p.whole, path.String())) {
 			continue
 		}
-		e.taintBelow(c, p, path, &looked, r)
+		all = append(all, path.String())
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-// errEnough ends a walk.
-var errEnough = errors.New("there are more files than are looked at")
-
-// taintBelow marks r if path, or a file below it, holds untrusted content.
-func (e executor) taintBelow(c tools.Call, where spot, at workspace.Path, looked *int, r *tools.Result) {
-	_ = c.Workspace.Walk(at, func(p workspace.Path, d fs.DirEntry, err error) error {
-		if *looked++; r.Tainted || *looked > maxLooked {
-			return errEnough
+// onlyReads reports whether a command runs only programs that read what they are told to.
+func onlyReads(command string) bool {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil {
+		return false
+	}
+	known := append(strings.Fields(single), "git", "cd", "export", "exit", "unset", "printf", "sort", "sed", "[")
+	only := true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+			only = only && slices.Contains(known, call.Args[0].Lit())
 		}
-		switch {
-		case err != nil:
-			return nil
-		case where.hides(filepath.Join(where.whole, p.String())):
-			return skip(d)
-		case !d.IsDir():
-			r.TaintBy(c.Scope, p)
-		}
-		return nil
+		return true
 	})
+	return only
 }
 
-// skip leaves out what is in d, if it is a folder.
-func skip(d fs.DirEntry) error {
-	if d.IsDir() {
-		return fs.SkipDir
+// hide keeps from the programs of p all that is outside of work. What is in it they may change, so that it
+// cannot be hidden, and it counts as named.
+func (p *spot) hide(all []foreign) {
+	for _, f := range all {
+		at := filepath.Join(p.whole, f.name)
+		if workspace.Within(at, p.work) || f.isDir && !f.below { // of that only the name is untrusted
+			continue
+		}
+		p.hidden = append(p.hidden, f.name)
+		p.folders = slices.DeleteFunc(slices.Clone(p.folders), func(other sandbox.Folder) bool {
+			return workspace.Within(other.Path, at) && other.Path != p.work
+		})
+		p.folders = append(p.folders, sandbox.Folder{Path: at, Access: sandbox.Hidden})
 	}
-	return nil
 }
 
 // hides reports whether programs do not see a file: of the folders that it is in, the innermost counts.
@@ -83,6 +167,18 @@ func (p spot) hides(at string) bool {
 		}
 	}
 	return innermost.Access == sandbox.Hidden
+}
+
+// hiddenNote tells the model what a command did not see, if its output speaks of that.
+func hiddenNote(hidden []string, output string) string {
+	for _, name := range hidden {
+		if strings.Contains(output, path.Base(name)) {
+			const text = "%s holds untrusted content, and is hidden from commands that do not name it. To have it " +
+				"read, name it in the command."
+			return fmt.Sprintf(text, name)
+		}
+	}
+	return ""
 }
 
 // wordsOf returns the words of a command whose text is known, at any depth.
@@ -108,47 +204,4 @@ func (r *reader) wordsOf(command string) (words []string) {
 		return true
 	})
 	return words
-}
-
-// maxMarked is how many files one command can mark as untrusted.
-const maxMarked = 300
-
-// markWritten records that the files which a command has changed since it began may hold untrusted
-// content: it ran after such content was read, or reached the network (R-S12).
-func (s *Shell) markWritten(c tools.Call, since time.Time) {
-	work, err := inWork(c.Workspace, "")
-	if err != nil {
-		return
-	}
-	marked, looked := 0, 0
-	err = c.Workspace.Walk(work, func(p workspace.Path, d fs.DirEntry, err error) error {
-		if looked++; marked > maxMarked || looked > 20*maxLooked {
-			return errEnough
-		}
-		if err != nil || !d.Type().IsRegular() || !isChangedSince(d, since) {
-			return nil
-		}
-		marked++
-		return c.Workspace.SetOrigin(p, "")
-	})
-	if err != nil {
-		const text = "not all files that a command wrote are marked as untrusted"
-		s.cfg.Log.Warn(text, "session", c.Session, "err", err)
-	}
-}
-
-// clockTick is how far the times of files may be behind the clock.
-const clockTick = 20 * time.Millisecond
-
-// isChangedSince reports whether a file was written, or its times were set, since then.
-func isChangedSince(d fs.DirEntry, since time.Time) bool {
-	info, err := d.Info()
-	if err != nil {
-		return false
-	}
-	changed := info.ModTime()
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		changed = time.Unix(stat.Ctim.Unix())
-	}
-	return !changed.Before(since.Add(-clockTick))
 }

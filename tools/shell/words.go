@@ -2,13 +2,22 @@ package shell
 
 import (
 	"encoding/base64"
+	"errors"
+	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
+
+// isCat reports whether a statement writes a file of the machine as it is.
+func isCat(s *syntax.Stmt) bool {
+	args, plain := plainArguments(s)
+	return plain && len(args) == 2 && args[0] == "cat" && args[1] != "-" && !strings.HasPrefix(args[1], "/dev/")
+}
 
 // output returns what a statement writes, if that follows from its text: echo, printf, and base64 of these.
 func (r *reader) output(s *syntax.Stmt) (text string, known bool) {
@@ -111,9 +120,26 @@ func (r *reader) fields(word *syntax.Word) (fields []string, known bool) {
 	if isCostly(word) {
 		return nil, false
 	}
-	fields, err := expand.Fields(&expand.Config{Env: expand.FuncEnviron(lookup)}, word)
+	fields, err := expand.Fields(&expand.Config{Env: expand.FuncEnviron(lookup), CmdSubst: r.writeDir}, word)
 	return fields, err == nil
 }
+
+// writeDir writes what $(pwd) becomes. Of other commands that is not known beforehand.
+func (r *reader) writeDir(to io.Writer, substitution *syntax.CmdSubst) error {
+	if len(substitution.Stmts) == 1 && !r.lostDir {
+		args, plain := plainArguments(substitution.Stmts[0])
+		if plain && len(args) == 1 && args[0] == "pwd" {
+			_, err := io.WriteString(to, r.place.dir+"\n")
+			return err
+		}
+	}
+	return errDynamic
+}
+
+var errDynamic = errors.New(askDynamic)
+
+// numbers matches braces that become a few numbers.
+var numbers = regexp.MustCompile(`\{[0-9]{1,2}\.\.[0-9]{1,2}\}`)
 
 // isCostly reports whether a short word may become very many or very long ones, as {1..1000000}.
 func isCostly(word *syntax.Word) (costly bool) {
@@ -122,7 +148,8 @@ func isCostly(word *syntax.Word) (costly bool) {
 		switch n := n.(type) {
 		case *syntax.Lit:
 			braces += strings.Count(n.Value, "{")
-			costly = costly || braces > 3 || braces > 0 && strings.Contains(n.Value, "..")
+			isRange := strings.Contains(numbers.ReplaceAllString(n.Value, ""), "..")
+			costly = costly || braces > 3 || braces > 0 && isRange || braces > 1 && numbers.MatchString(n.Value)
 		case *syntax.ParamExp:
 			costly = costly || n.Slice != nil || n.Repl != nil || n.Index != nil
 		case *syntax.ArithmExp:
@@ -138,7 +165,8 @@ func (r *reader) lookup(name string) (value string, known bool) {
 	case "IFS":
 		return " \t\n", true
 	case "HOME":
-		if _, set := r.vars[name]; !set {
+		_, set := r.vars[name]
+		if _, exported := r.place.env[name]; !set && !exported {
 			return r.place.work, true
 		}
 	case "PWD":

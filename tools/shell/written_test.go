@@ -1,0 +1,250 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/tools"
+	"parley/tools/sandbox"
+	"parley/tools/sandbox/none"
+	"parley/workspace"
+)
+
+// isTainted reports whether to read a file in a trusted turn makes it untrusted.
+func (b *bench) isTainted(name string) bool {
+	b.t.Helper()
+	r := b.call("read_file", map[string]any{"path": name, "force": true})
+	if r.Failed {
+		b.t.Fatalf("%s: %s", name, r.Text)
+	}
+	return r.Tainted
+}
+
+// settle waits until what was written counts as older than the next command.
+func settle() { time.Sleep(2 * clockTick) } // of files, whose times nobody can set
+
+// R-S12: however many files a command writes in an untrusted turn, all of them are untrusted content: a
+// folder stands for what is in it, and for what comes later. What was there before is not.
+func TestManyFilesAreMarked(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.says("mkdir -p mine/sub; echo a > mine/sub/a.txt; echo b > b.txt", "")
+	settle()
+	b.scope.Tainted = true
+	b.says("mkdir -p repo/src && cd repo && for i in $(seq 400); do echo $i > src/$i.txt; done; echo x > x.txt; echo x > ../mine/x.txt; cd", "")
+	b.scope.Tainted = false
+	if n := len(must(workspace.OriginsOf(b.w).All())); n > 10 {
+		t.Errorf("%d records", n)
+	}
+	b.shell.EndConversation(b.scope.Session)
+	if err := b.w.Names().WriteFile("work/repo/src/later.txt", []byte("later")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"work/repo/src/1.txt": true, "work/repo/src/400.txt": true, "work/repo/x.txt": true,
+		"work/repo/src/later.txt": true, "work/mine/x.txt": true,
+		"work/mine/sub/a.txt": false, "work/b.txt": false,
+	} {
+		if got := b.isTainted(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	for command, want := range map[string]bool{
+		"cat repo/src/399.txt": true, "cd repo/src; cat 7.txt; cd": true, "cat mine/sub/a.txt": true, // work is named
+	} {
+		if r := b.run(command); r.Tainted != want {
+			t.Errorf("%s: %v, from %q", command, r.Tainted, r.Sources)
+		}
+	}
+}
+
+// Files without number leave few records, and none of them is trusted.
+func TestMarks(t *testing.T) {
+	many := func(format string) (names []string) {
+		for i := range 3 * maxMarked {
+			names = append(names, fmt.Sprintf(format, i))
+		}
+		return names
+	}
+	for _, c := range []struct {
+		name string
+		w    written
+		want string // the marks
+	}{
+		{"few", written{files: []string{"a", "b/c"}}, "[{a false} {b/c false}]"},
+		{"in a new folder", written{files: many("n/m/%d")}, "[{n true}]"},
+		{"in an old folder", written{files: many("o/n/%d"), kept: map[string]bool{"o": true}}, "[{o/n true}]"},
+		{"beside others", written{files: many("o/%d"), kept: map[string]bool{"o": true}}, "[{o true}]"},
+		{"in work itself", written{files: many("%d")}, "[{. true}]"},
+		{"unreadable", written{files: []string{"a"}, folders: []string{"x"}}, "[{a false} {x true}]"},
+		{"too many", written{files: []string{"a"}, tooMany: true}, "[{. true}]"},
+	} {
+		if got := fmt.Sprint(c.w.marks()); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// What is moved in an untrusted turn stays what it is, also in a folder.
+func TestMovedFolderIsMarked(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.scope.Tainted = true
+	b.says("mkdir -p theirs/deep; echo obey > theirs/deep/a.txt", "")
+	settle()
+	b.says("mv theirs moved; touch moved/new.txt moved/deep/new.txt", "")
+	b.scope.Tainted = false
+	if !b.isTainted("work/moved/deep/a.txt") {
+		t.Error("a folder with another name is trusted")
+	}
+}
+
+// R-S12: while a command of an untrusted turn is at work, it is not known what it has written: everything
+// in work counts. Afterwards only what it wrote does.
+func TestWorkIsUntrustedMeanwhile(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var b *bench
+	b = newBench(t, runnerFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+		if !slices.ContainsFunc(s.Args, func(a string) bool { return strings.Contains(a, "slow") }) {
+			return none.Runner{}.Run(ctx, s)
+		}
+		err := os.WriteFile(filepath.Join(b.w.Dir(), "work", "theirs.txt"), []byte("obey"), 0o600)
+		close(begun)
+		<-goOn
+		return sandbox.Outcome{End: sandbox.Exited}, err
+	}), Settings{})
+	b.says("echo mine > mine.txt", "")
+	settle()
+	done := make(chan struct{})
+	b.scope.Tainted = true
+	kit, scope := b.kit, b.scope
+	go func() {
+		defer close(done)
+		kit.Call(t.Context(), toolCall(scope, "exec", `{"command":"slow"}`))
+	}()
+	<-begun
+	b.scope.Tainted = false
+	for _, name := range []string{"work/theirs.txt", "work/mine.txt"} {
+		if !b.isTainted(name) {
+			t.Errorf("%s is trusted while a command may write it", name)
+		}
+	}
+	close(goOn)
+	<-done
+	if !b.isTainted("work/theirs.txt") || b.isTainted("work/mine.txt") {
+		t.Errorf("afterwards: %+v", must(workspace.OriginsOf(b.w).All()))
+	}
+}
+
+// P6: what a command wrote before Parley was killed is marked by the next start, and until then all of work
+// is untrusted.
+func TestMarksAfterKill(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.says("echo mine > mine.txt", "")
+	settle()
+	c := toolCall(b.scope, "exec", "{}")
+	if _, err := b.shell.beginWriting(t.Context(), c, time.Now()); err != nil { // nobody ends it
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.w.Dir(), "work", "theirs.txt"), []byte("obey"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !b.isTainted("work/mine.txt") {
+		t.Error("work is trusted before the next start has looked at it")
+	}
+	next := New(Config{
+		Store: b.store, Runner: none.Runner{}, Deliver: b.deliver,
+		Files: func() *workspace.Workspace { return b.w },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	next.Run(ctx) // that is quickly over
+	if !b.isTainted("work/theirs.txt") || b.isTainted("work/mine.txt") {
+		t.Errorf("%+v", must(workspace.OriginsOf(b.w).All()))
+	}
+}
+
+// R-S12: a program of a trusted turn finds no untrusted content that the command does not name: what is
+// outside of work is hidden from it, and all in work counts as named.
+func TestScriptsReadNothingUntrusted(t *testing.T) {
+	exit := 0
+	b := newBench(t, runnerFunc(func(_ context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+		fmt.Fprintln(s.Stderr, "FileNotFoundError: ../inbox/letter.txt")
+		return sandbox.Outcome{End: sandbox.Exited, Exit: exit}, nil
+	}), Settings{})
+	for _, name := range []string{"inbox/letter.txt", "memory/HEARD.md", "notes.md", "work/sub/mine.txt", "work/other/x.txt"} {
+		if err := b.w.Names().WriteFile(name, []byte("text")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark := func(name string) {
+		if err := b.w.SetOrigin(must(b.w.Resolve(name)), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark("notes.md")
+	settle()
+	isHidden := func(name string) bool {
+		return spot{folders: b.lastSpec().Folders}.hides(filepath.Join(b.w.Dir(), name))
+	}
+	for _, c := range []struct {
+		command string
+		tainted bool // or what is not in work is hidden
+	}{
+		{"python3 report.py", false},
+		{"ls", false},
+		{"cat ../inbox/letter.txt", true},
+		{"python3 report.py ../inbox", true},
+		{"cat ../notes.md", true},
+		{"cp ../memory/HEARD.md .", true},
+		{"cd .. && ls", false},
+	} {
+		r := b.run(c.command)
+		if r.Tainted != c.tainted && c.command != "cd .. && ls" {
+			t.Errorf("%s: %v, from %q", c.command, r.Tainted, r.Sources)
+		}
+		for _, name := range []string{"inbox/letter.txt", "memory/HEARD.md", "notes.md"} {
+			if isHidden(name) == r.Tainted {
+				t.Errorf("%s: %s is hidden: %v, in an untrusted turn: %v", c.command, name, isHidden(name), r.Tainted)
+			}
+		}
+		b.shell.EndConversation(b.scope.Session)
+	}
+	if r := b.run("python3 report.py"); strings.Contains(r.Text, "name it in the command") {
+		t.Errorf("%q", r.Text)
+	}
+	exit = 1
+	if r := b.run("python3 report.py"); !strings.Contains(r.Text, "inbox holds untrusted content") {
+		t.Errorf("%q", r.Text)
+	}
+
+	mark("work/other/x.txt")
+	for command, want := range map[string]bool{"cat mine.txt": false, "python3 report.py": true} {
+		r := b.call("exec", map[string]any{"command": command, "working_dir": "sub"})
+		if r.Tainted != want {
+			t.Errorf("%s: %v, from %q", command, r.Tainted, r.Sources)
+		}
+	}
+	mark("work/.gitconfig")
+	r := b.call("exec", map[string]any{"command": "git status", "working_dir": "sub"})
+	if !r.Tainted {
+		t.Error("what programs obey in their home is trusted")
+	}
+	b.scope.Tainted = true
+	if b.run("ls"); isHidden("inbox/letter.txt") {
+		t.Error("it is hidden in an untrusted turn")
+	}
+}
+
+// toolCall returns a call of a tool.
+func toolCall(scope tools.Scope, name, args string) tools.Call {
+	c := tools.Call{Scope: scope}
+	c.ID = "one"
+	c.Name = name
+	c.Args = args
+	return c
+}
