@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +79,25 @@ func (h *house) start() {
 		}
 	}()
 	h.stop = func() { cancel(); <-ended }
+}
+
+// A collected has what callbacks were told, in order. The workers of several sessions
+// and subagents may call a callback at once.
+type collected[T any] struct {
+	mu  sync.Mutex
+	all []T
+}
+
+func (c *collected[T]) add(value T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, value)
+}
+
+func (c *collected[T]) values() []T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
 }
 
 type prompt string
@@ -647,8 +667,8 @@ func TestUnchangedEdit(t *testing.T) {
 }
 
 func TestLiveView(t *testing.T) {
-	var shown []string
-	h := &house{live: func(s string) { shown = append(shown, s) }}
+	var shown collected[string]
+	h := &house{live: func(s string) { shown.add(s) }}
 	first := true
 	h.tools = []tools.Tool{tool("look", func(context.Context) (string, error) { return "sun", nil })}
 	h.model = func(_ context.Context, _ llm.Request, stream func(llm.Delta)) (llm.Message, error) {
@@ -667,7 +687,7 @@ func TestLiveView(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.say("1", "weather?")
 		h.want("Let me look.\n\nSunny.")
-		if got, want := strings.Join(shown, "|"), "Wrong|Let me look.|Let me look.\n\nSun|Let me look.\n\nSunny."; got != want {
+		if got, want := strings.Join(shown.values(), "|"), "Wrong|Let me look.|Let me look.\n\nSun|Let me look.\n\nSunny."; got != want {
 			t.Errorf("shown %q\nwant  %q", got, want)
 		}
 	})
@@ -762,10 +782,10 @@ func TestOldStop(t *testing.T) {
 
 // TestLeastRights: in a turn that an owner began, what others say in it does not run with the owner's rights.
 func TestLeastRights(t *testing.T) {
-	var roles []chat.Role
+	var roles collected[chat.Role]
 	who := tool("who", nil)
 	who.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		roles = append(roles, c.From.Role)
+		roles.add(c.From.Role)
 		time.Sleep(5 * time.Second)
 		return tools.Result{Text: "ok"}, nil
 	}
@@ -777,8 +797,8 @@ func TestLeastRights(t *testing.T) {
 		h.deliver(m)
 		timetest.Sleep(time.Minute)
 		h.want("done")
-		if fmt.Sprint(roles) != "[owner user]" {
-			t.Errorf("roles %v", roles)
+		if fmt.Sprint(roles.values()) != "[owner user]" {
+			t.Errorf("roles %v", roles.values())
 		}
 	})
 }

@@ -231,7 +231,7 @@ type venture struct {
 
 func (v *venture) run(n int) string {
 	m := newMortal(v.t, v.dir, n)
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	h := &house{t: v.t, store: m, model: v.answer, set: rolling(&rolled), conf: func(c *agent.Config) {
 		c.Send = func(ctx context.Context, r chat.Reply) error {
 			b, _ := json.Marshal(r)
@@ -349,7 +349,7 @@ func TestCrashOnTheWay(t *testing.T) {
 // P6, issue 4.6: every request can be made again from the log, to the byte, also
 // of conversations that were made to fit, were idle, failed or were taken up again.
 func TestRequestsCanBeMadeAgain(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	h := &house{tools: []tools.Tool{search(&ran)}, set: rolling(&rolled)}
 	n := 0
 	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
@@ -388,8 +388,8 @@ func TestRequestsCanBeMadeAgain(t *testing.T) {
 			}
 			at++
 		}
-		if len(made) < 100 || len(rolled) == 0 || len(made) < len(h.asks)*9/10 {
-			t.Errorf("%d requests made again of %d, %d rolled back", len(made), len(h.asks), len(rolled))
+		if len(made) < 100 || len(rolled.values()) == 0 || len(made) < len(h.asks)*9/10 {
+			t.Errorf("%d requests made again of %d, %d rolled back", len(made), len(h.asks), len(rolled.values()))
 		}
 	})
 }

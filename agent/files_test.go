@@ -230,8 +230,8 @@ func TestShutdownFetching(t *testing.T) {
 func TestNotice(t *testing.T) {
 	notice := "I could not listen to your voice message."
 	h := &house{model: script(words("a"), words("b"), words("c"))}
-	var shown []string
-	h.live = func(s string) { shown = append(shown, s) }
+	var shown collected[string]
+	h.live = func(s string) { shown.add(s) }
 	h.conf = func(c *agent.Config) {
 		c.Fetch = func(_ context.Context, m chat.Message) chat.Message {
 			m = fetched(m)
@@ -274,9 +274,9 @@ func TestNotice(t *testing.T) {
 // TestBegun: each turn is told of, with how it ended, and its models get the context.
 func TestBegun(t *testing.T) {
 	type key struct{}
-	var told []string
+	var told collected[string]
 	h := &house{model: func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
-		told = append(told, fmt.Sprint("model ", ctx.Value(key{})))
+		told.add(fmt.Sprint("model ", ctx.Value(key{})))
 		switch spoken(r, 1) {
 		case "user fail":
 			return llm.Message{}, &llm.Error{Kind: llm.Auth, Err: errors.New("no key")}
@@ -288,7 +288,7 @@ func TestBegun(t *testing.T) {
 	h.conf = func(c *agent.Config) {
 		c.Begun = func(ctx context.Context, id chat.SessionID, m chat.Message) (context.Context, func(string)) {
 			return context.WithValue(ctx, key{}, m.ID), func(outcome string) {
-				told = append(told, fmt.Sprintf("%s %s %s", id, m.ID, outcome))
+				told.add(fmt.Sprintf("%s %s %s", id, m.ID, outcome))
 			}
 		}
 	}
@@ -297,7 +297,7 @@ func TestBegun(t *testing.T) {
 			h.say(fmt.Sprint(i), text)
 			synctest.Wait()
 		}
-		if got, want := strings.Join(told, "|"), "model 0|test:1 0 answered|model 1|test:1 1 failed|model 2|test:1 2 failed"; got != want {
+		if got, want := strings.Join(told.values(), "|"), "model 0|test:1 0 answered|model 1|test:1 1 failed|model 2|test:1 2 failed"; got != want {
 			t.Errorf("told %s\nwant %s", got, want)
 		}
 	})

@@ -171,7 +171,7 @@ func TestLimitInTheMiddle(t *testing.T) {
 
 // TestLimitOfRollback: a round that is taken back (E-019) costs as any, and its turn is one.
 func TestLimitOfRollback(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	h := &house{tools: []tools.Tool{search(&ran)}}
 	h.set = func(s *agent.Settings) {
 		rolling(&rolled)(s)
@@ -182,8 +182,8 @@ func TestLimitOfRollback(t *testing.T) {
 		h.say("1", "look")
 		h.want("nothing there")
 		h.say("2", "/usage")
-		if got := h.sent[0]; !strings.HasSuffix(got, "- you: 1 of 10 answers, 3 of 10 requests") || len(rolled) != 2 {
-			t.Errorf("/usage says %q; rolled back %q", got, rolled)
+		if got := h.sent[0]; !strings.HasSuffix(got, "- you: 1 of 10 answers, 3 of 10 requests") || len(rolled.values()) != 2 {
+			t.Errorf("/usage says %q; rolled back %q", got, rolled.values())
 		}
 	})
 }

@@ -213,10 +213,10 @@ func TestDamageIsToldOnce(t *testing.T) {
 
 // TestRetryHasNoMoreRights: an owner who has a user's words answered again does not lend them the owner's rights.
 func TestRetryHasNoMoreRights(t *testing.T) {
-	var roles []chat.Role
+	var roles collected[chat.Role]
 	who := tool("who", nil)
 	who.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		roles = append(roles, c.From.Role)
+		roles.add(c.From.Role)
 		return tools.Result{Text: "ok"}, nil
 	}
 	play(t, &house{tools: []tools.Tool{who}, model: script(words("no"), calls(call("1", "who")), words("done"))}, func(h *house) {
@@ -226,8 +226,8 @@ func TestRetryHasNoMoreRights(t *testing.T) {
 		h.want("no")
 		h.say("2", "/retry")
 		h.want("done")
-		if fmt.Sprint(roles) != "[user]" {
-			t.Errorf("roles %v", roles)
+		if fmt.Sprint(roles.values()) != "[user]" {
+			t.Errorf("roles %v", roles.values())
 		}
 	})
 }
@@ -379,12 +379,12 @@ func TestStopOnFullDisk(t *testing.T) {
 // the live view is closed.
 func TestReplyNamesAll(t *testing.T) {
 	var v closing
-	var sent []chat.Reply
+	var sent collected[chat.Reply]
 	h := &house{tools: []tools.Tool{slow()}, model: script(calls(call("1", "slow")), words("both"))}
 	h.conf = func(c *agent.Config) {
 		c.Live = func(context.Context, chat.Reply) chat.Live { return &v }
 		c.Send = func(_ context.Context, r chat.Reply) error {
-			sent = append(sent, r)
+			sent.add(r)
 			if !v.closed {
 				t.Error("sent while the live view was open")
 			}
@@ -397,7 +397,7 @@ func TestReplyNamesAll(t *testing.T) {
 		h.say("2", "and hurry")
 		timetest.Sleep(time.Minute)
 		synctest.Wait()
-		if len(sent) != 1 || sent[0].Quote != "1" || fmt.Sprint(sent[0].Also) != "[2]" {
+		if sent := sent.values(); len(sent) != 1 || sent[0].Quote != "1" || fmt.Sprint(sent[0].Also) != "[2]" {
 			t.Errorf("sent %+v", sent)
 		}
 	})

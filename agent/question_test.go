@@ -293,21 +293,21 @@ func TestCrashWithFilesAndQuestions(t *testing.T) {
 
 // TestSteps: the live view is told of each call, with a few words of its arguments.
 func TestSteps(t *testing.T) {
-	var steps []string
+	var steps collected[string]
 	fail := tool("fail", func(context.Context) (string, error) { return "", fmt.Errorf("no") })
 	h := &house{tools: []tools.Tool{slow(), fail}, model: script(
 		llm.Message{Calls: []llm.ToolCall{{ID: "1", Name: "slow", Args: `{"n": 7, "path":"a\u202e]b.txt","x":"y"}`}, {ID: "2", Name: "fail", Args: `["x"]`}}},
 		words("ok"))}
 	h.conf = func(c *agent.Config) {
 		c.Live = func(context.Context, chat.Reply) chat.Live {
-			return stepping(func(s chat.Step) { steps = append(steps, fmt.Sprintf("%s %s %s %q", s.Call, s.Tool, s.State, s.Tip)) })
+			return stepping(func(s chat.Step) { steps.add(fmt.Sprintf("%s %s %s %q", s.Call, s.Tool, s.State, s.Tip)) })
 		}
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "go")
 		timetest.Sleep(time.Minute)
 		h.want("ok")
-		if got, want := strings.Join(steps, "|"), `1 slow doing "a b.txt"|1 slow success "a b.txt"|2 fail doing ""|2 fail error ""`; got != want {
+		if got, want := strings.Join(steps.values(), "|"), `1 slow doing "a b.txt"|1 slow success "a b.txt"|2 fail doing ""|2 fail error ""`; got != want {
 			t.Errorf("steps %s\nwant  %s", got, want)
 		}
 	})

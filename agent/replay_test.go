@@ -91,7 +91,7 @@ func (h *house) reruns(n int, but map[int]string) {
 // Turns of all sorts are the same when they are run again: long conversations
 // that were made to fit, taken back, joined, corrected, retried, cut and failed.
 func TestRerun(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	h := &house{tools: []tools.Tool{
 		search(&ran),
 		giving("boom", tools.Hints{}, tools.Result{Text: "no", Failed: true}),
@@ -200,7 +200,7 @@ func TestNoRerun(t *testing.T) {
 // are run again, one by one; and a request rebuilt is the one that was made,
 // byte for byte.
 func TestRerunOfLongConversations(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	h := &house{tools: []tools.Tool{search(&ran)}, set: rolling(&rolled)}
 	n := 0
 	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
@@ -248,7 +248,7 @@ func TestRerunOfLongConversations(t *testing.T) {
 // E-023: what became of each call, those taken back too,
 // with the other name of a tool; D-036: each has one result.
 func TestCalls(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	look := search(&ran)
 	other := look
 	other.Name, other.AliasOf = "google_search", "web_search"

@@ -176,20 +176,20 @@ func TestVerboseCommand(t *testing.T) {
 
 // What is kept for a conversation can go when it is over: after /new, and once it is forgotten.
 func TestLeft(t *testing.T) {
-	var left []chat.SessionID
+	var left collected[chat.SessionID]
 	h := &house{model: script(words("a")), conf: func(c *agent.Config) {
-		c.Left = func(id chat.SessionID) { left = append(left, id) }
+		c.Left = func(id chat.SessionID) { left.add(id) }
 	}}
 	play(t, h, func(h *house) {
 		h.say("1", "hi")
 		h.want("a")
-		if len(left) != 0 {
-			t.Errorf("left %v", left)
+		if len(left.values()) != 0 {
+			t.Errorf("left %v", left.values())
 		}
 		h.say("2", "/new")
 		synctest.Wait()
-		if err := h.pool.Forget(t.Context(), "test:1"); err != nil || len(left) != 2 {
-			t.Errorf("left %v, %v", left, err)
+		if err := h.pool.Forget(t.Context(), "test:1"); err != nil || len(left.values()) != 2 {
+			t.Errorf("left %v, %v", left.values(), err)
 		}
 	})
 }
@@ -263,9 +263,9 @@ func TestUndoOfOthers(t *testing.T) {
 // TestToolCommand: owners run a tool by hand, through the same pipeline as a model's call (B-018).
 func TestToolCommand(t *testing.T) {
 	add := giving("add", tools.Hints{JSON: true}, tools.Result{})
-	var got []string
+	var got collected[string]
 	add.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		got = append(got, fmt.Sprint(c.Input))
+		got.add(fmt.Sprint(c.Input))
 		return tools.Result{Data: map[string]any{"message": "the sum is 3", "return_code": 0}}, nil
 	}
 	h := &house{tools: []tools.Tool{add}}
@@ -287,7 +287,7 @@ func TestToolCommand(t *testing.T) {
 		m.From.Role = chat.User
 		h.deliver(m)
 		h.want("Only owners can see that.")
-		if len(got) != 1 || got[0] != "map[a:1 b:2]" {
+		if got := got.values(); len(got) != 1 || got[0] != "map[a:1 b:2]" {
 			t.Errorf("the tool ran with %v", got)
 		}
 	})

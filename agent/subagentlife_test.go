@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -313,10 +314,10 @@ func TestNoSubagentVanishes(t *testing.T) {
 // R-S12: untrusted content that a subagent read is in its report, and so in the turn
 // that hears it and those after.
 func TestTaintedReport(t *testing.T) {
-	var tainted []bool
+	var tainted collected[bool]
 	exec := tool("exec", nil)
 	exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		tainted = append(tainted, c.Tainted)
+		tainted.add(c.Tainted)
 		return tools.Result{Text: "ran", Tainted: c.Depth > 0}, nil
 	}
 	h := &house{tools: []tools.Tool{exec}, model: byTask(func(r llm.Request) llm.Message {
@@ -332,20 +333,20 @@ func TestTaintedReport(t *testing.T) {
 		h.say("1", "spawn")
 		h.want("ok", "ok")
 		h.say("2", "look")
-		if h.want("ok"); fmt.Sprint(tainted) != "[false true true]" {
-			t.Errorf("tainted: %v", tainted)
+		if h.want("ok"); fmt.Sprint(tainted.values()) != "[false true true]" {
+			t.Errorf("tainted: %v", tainted.values())
 		}
 	})
 }
 
 // A-062, R-S15: a subagent has no more than its parent has, whatever it calls.
 func TestSubagentsHaveNoMore(t *testing.T) {
-	var seen []string
+	var seen collected[string]
 	secret := tool("secret", func(context.Context) (string, error) { return "", errors.New("it ran") })
 	secret.Category = "admin"
 	open := tool("open", nil)
 	open.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		seen = append(seen, fmt.Sprint(c.From.ID, c.From.Role, c.Depth, c.Origin, c.Whose(), c.Tainted))
+		seen.add(fmt.Sprint(c.From.ID, c.From.Role, c.Depth, c.Origin, c.Whose(), c.Tainted))
 		return tools.Result{Text: "opened", Tainted: true}, nil
 	}
 	h := &house{tools: []tools.Tool{secret, open, tool("message", nil)}}
@@ -393,7 +394,7 @@ func TestSubagentsHaveNoMore(t *testing.T) {
 				t.Error("it forgets that it read untrusted content")
 			}
 		}
-		if got := fmt.Sprintf("%q", seen); got != `["8user1parenttest:8false" "8user0test:8true" "8user1parenttest:8true"]` {
+		if got := fmt.Sprintf("%q", seen.values()); got != `["8user1parenttest:8false" "8user0test:8true" "8user1parenttest:8true"]` {
 			t.Errorf("used by %s", got)
 		}
 	})
@@ -405,7 +406,7 @@ func TestEarlierAndStrict(t *testing.T) {
 	look := tool("look", func(context.Context) (string, error) { return "seen", nil })
 	look.ReadOnly = true
 	h := &house{tools: []tools.Tool{look, tool("exec", func(context.Context) (string, error) { return "", errors.New("no such program") })}}
-	use, worked := "look", 0
+	use, worked := "look", new(atomic.Int64)
 	h.model = byTask(func(r llm.Request) llm.Message {
 		if n := len(h.asks); lastOf(r).Role == llm.User {
 			return multi(1)
@@ -415,7 +416,7 @@ func TestEarlierAndStrict(t *testing.T) {
 		return words(spoken(r, 1))
 	}, func(r llm.Request) llm.Message {
 		if len(r.Messages) == 1 {
-			worked++
+			worked.Add(1)
 			return calls(call("1", use))
 		}
 		return words("done")
@@ -427,8 +428,8 @@ func TestEarlierAndStrict(t *testing.T) {
 		h.asks, use = nil, "exec"
 		h.say("2", "go")
 		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done"}],"total":1}`)
-		if worked != 3 {
-			t.Errorf("worked %d times", worked)
+		if n := worked.Load(); n != 3 {
+			t.Errorf("worked %d times", n)
 		}
 		c, err := h.pool.Subagents().Spawn(h.t.Context(), tools.Subagent{ID: "s", Call: "s", Strict: true, Only: []string{"exec"}, At: chat.Address{Channel: "test", Chat: "1"}, Parent: "x", Task: "t"})
 		if err == nil {
@@ -449,9 +450,9 @@ func TestEarlierInLongTurn(t *testing.T) {
 	look := tool("look", func(context.Context) (string, error) { return "seen", nil })
 	look.ReadOnly = true
 	rest := tool("rest", func(context.Context) (string, error) { time.Sleep(50 * time.Second); return "rested", nil })
-	h, parents, worked := &house{tools: []tools.Tool{look, rest}}, 0, 0
+	h, parents, worked := &house{tools: []tools.Tool{look, rest}}, new(atomic.Int64), new(atomic.Int64)
 	h.model = byTask(func(r llm.Request) llm.Message {
-		switch parents++; parents {
+		switch parents.Add(1) {
 		case 1, 5:
 			return multi(1)
 		case 2, 3, 4:
@@ -460,7 +461,7 @@ func TestEarlierInLongTurn(t *testing.T) {
 		return words(spoken(r, 1))
 	}, func(r llm.Request) llm.Message {
 		if len(r.Messages) == 1 {
-			worked++
+			worked.Add(1)
 			return calls(call("1", "look"))
 		}
 		return words("done")
@@ -469,8 +470,8 @@ func TestEarlierInLongTurn(t *testing.T) {
 		h.say("1", "go")
 		timetest.Sleep(10 * time.Minute)
 		h.want(`tool {"success":true,"results":[{"task_name":"n0","success":true,"response":"done\n\n(already done in this turn; this is the earlier result)"}],"total":1}`)
-		if worked != 1 {
-			t.Errorf("worked %d times", worked)
+		if n := worked.Load(); n != 1 {
+			t.Errorf("worked %d times", n)
 		}
 	})
 }
@@ -638,10 +639,10 @@ func TestRerunSubagent(t *testing.T) {
 }
 
 // asRole is an exec that notes with which rights it is called.
-func asRole(roles *[]chat.Role) tools.Tool {
+func asRole(roles *collected[chat.Role]) tools.Tool {
 	exec := tool("exec", nil)
 	exec.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		*roles = append(*roles, c.From.Role)
+		roles.add(c.From.Role)
 		return tools.Result{Text: "ran"}, nil
 	}
 	return exec
@@ -652,7 +653,7 @@ func asRole(roles *[]chat.Role) tools.Tool {
 func TestRightsOfWhoWaited(t *testing.T) {
 	for now, want := range map[chat.Role]string{chat.Owner: "[owner] [worked: tool ran]", chat.User: "[user] [worked: tool ran]", chat.Unknown: "[] [(Stopped.)]"} {
 		t.Run("now "+string(now), func(t *testing.T) {
-			var roles []chat.Role
+			var roles collected[chat.Role]
 			h := &house{tools: []tools.Tool{asRole(&roles)}, model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 				return worker(1)(r), nil
 			}}
@@ -662,7 +663,7 @@ func TestRightsOfWhoWaited(t *testing.T) {
 			play(t, h, func(h *house) {
 				h.say("1", "go")
 				synctest.Wait()
-				if got := fmt.Sprint(roles, " ", h.sent); got != want {
+				if got := fmt.Sprint(roles.values(), " ", h.sent); got != want {
 					t.Errorf("got %s\nwant %s", got, want)
 				}
 			})
@@ -678,16 +679,18 @@ func TestRightsOfSubagents(t *testing.T) {
 		chat.Owner: "[owner] " + reported, chat.User: "[user] " + reported, chat.Unknown: "[] [begun (Stopped.)]",
 	} {
 		t.Run("now "+string(now), func(t *testing.T) {
-			role := chat.Owner // when the subagent is sent off
-			var roles []chat.Role
+			var asked atomic.Bool // when the subagent is sent off
+			var roles collected[chat.Role]
 			h := withSubagents(&house{tools: []tools.Tool{asRole(&roles)}, model: byTask(spawning, worker(1))})
 			h.conf = func(c *agent.Config) {
 				c.Role = func(_ context.Context, at chat.Address, from chat.Sender) (chat.Role, error) {
 					if at.Chat != "1" || from.ID != "7" {
 						t.Errorf("asked for %+v at %+v", from, at)
 					}
-					defer func() { role = now }()
-					return role, nil
+					if asked.Swap(true) {
+						return now, nil
+					}
+					return chat.Owner, nil
 				}
 			}
 			play(t, h, func(h *house) {
@@ -696,7 +699,7 @@ func TestRightsOfSubagents(t *testing.T) {
 				synctest.Wait()
 				h.mu.Lock()
 				defer h.mu.Unlock()
-				if got := fmt.Sprint(roles, " ", h.sent); got != want {
+				if got := fmt.Sprint(roles.values(), " ", h.sent); got != want {
 					t.Errorf("got %s\nwant %s", got, want)
 				}
 			})

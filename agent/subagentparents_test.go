@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,11 +54,11 @@ func TestSubagentsOfJobs(t *testing.T) {
 				}
 				return calls(with("c", "spawn", `{"task":"look around"}`))
 			}, func(llm.Request) llm.Message { return words("slowly " + c.found) })
-			models := map[string]string{}
+			var models sync.Map // of the sessions in which reports were answered
 			h.conf = func(conf *agent.Config) {
 				conf.Begun = func(ctx context.Context, id chat.SessionID, m chat.Message) (context.Context, func(string)) {
 					if m.Origin == chat.FromSubagent {
-						models[m.Options.Model] = string(id)
+						models.Store(m.Options.Model, string(id))
 					}
 					return ctx, func(string) {}
 				}
@@ -71,8 +72,8 @@ func TestSubagentsOfJobs(t *testing.T) {
 				}
 				run(1)
 				h.want(strings.Split(c.want, "; ")...)
-				if got := models[c.errand.Model]; got != string(max(c.in, "test:1")) && c.in == "" || c.in != "" && got != string(c.in) {
-					t.Errorf("answered in %q", models)
+				if got, _ := models.Load(c.errand.Model); got != string(max(c.in, "test:1")) && c.in == "" || c.in != "" && got != string(c.in) {
+					t.Errorf("answered in %q", got)
 				}
 				run(2)
 				h.mu.Lock()
@@ -128,11 +129,11 @@ func TestStopSubagentsOfJobs(t *testing.T) {
 // C-051: what it asks for leaves its place to others meanwhile.
 func TestSubagentsChanges(t *testing.T) {
 	guard := &warden{after: time.Hour}
-	var got []string
+	var got collected[string]
 	change := tool("change", nil)
 	change.Dangerous = true
 	change.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		got = append(got, fmt.Sprint(c.Depth, " ", c.Root, " ", c.RootTurn))
+		got.add(fmt.Sprint(c.Depth, " ", c.Root, " ", c.RootTurn))
 		return tools.Result{Text: "changed"}, nil
 	}
 	h := &house{tools: []tools.Tool{change}, conf: func(c *agent.Config) { c.Turns = 1 }}
@@ -171,7 +172,7 @@ func TestSubagentsChanges(t *testing.T) {
 		h.want("hello")
 		timetest.Sleep(time.Hour)
 		h.want("done")
-		if got := fmt.Sprintf("%q", got); got != `["0  " "1 test:1 test//1/1" "2 test:1 test//1/1"]` {
+		if got := fmt.Sprintf("%q", got.values()); got != `["0  " "1 test:1 test//1/1" "2 test:1 test//1/1"]` {
 			t.Errorf("changed by %s", got)
 		}
 	})
@@ -241,10 +242,10 @@ func TestWordsForTheForgotten(t *testing.T) {
 // What is told a subagent that has ended is its parent's, not another subagent's that
 // hears what is said there; its name may be untrusted content (R-S12).
 func TestWordsForTheEnded(t *testing.T) {
-	var tainted []bool
+	var tainted collected[bool]
 	look := tool("look", nil)
 	look.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		tainted = append(tainted, c.Tainted)
+		tainted.add(c.Tainted)
 		return tools.Result{Text: "seen"}, nil
 	}
 	h := &house{store: mem.New(), tools: []tools.Tool{slowExec(10 * time.Second), look}}
@@ -276,8 +277,8 @@ func TestWordsForTheEnded(t *testing.T) {
 		h.deliver(m)
 		timetest.Sleep(time.Minute)
 		synctest.Wait()
-		if got := strings.Join(h.sent, " "); !strings.HasSuffix(got, "looked") || fmt.Sprint(tainted) != "[false true]" {
-			t.Errorf("said %q, tainted %v", got, tainted)
+		if got := strings.Join(h.sent, " "); !strings.HasSuffix(got, "looked") || fmt.Sprint(tainted.values()) != "[false true]" {
+			t.Errorf("said %q, tainted %v", got, tainted.values())
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,12 +58,13 @@ func (e *ear) conf(c *agent.Config) { c.Ended = e.hear }
 // of its own, and its answer quotes nothing.
 func TestErrandIsApart(t *testing.T) {
 	slow := tool("slow", func(context.Context) (string, error) { time.Sleep(10 * time.Second); return "ok", nil })
-	e, reply := &ear{}, chat.Reply{}
+	var replies collected[chat.Reply]
+	e := &ear{}
 	h := &house{tools: []tools.Tool{slow}, model: script(calls(call("1", "slow")), words("done"), words("reminded"))}
 	h.conf = func(c *agent.Config) {
 		e.conf(c)
 		send := c.Send
-		c.Send = func(ctx context.Context, r chat.Reply) error { reply = r; return send(ctx, r) }
+		c.Send = func(ctx context.Context, r chat.Reply) error { replies.add(r); return send(ctx, r) }
 	}
 	play(t, h, func(h *house) {
 		h.say("1", "work")
@@ -71,7 +73,8 @@ func TestErrandIsApart(t *testing.T) {
 		timetest.Sleep(time.Minute)
 		h.want("done", "reminded")
 		e.want(t, `j/1 answered "reminded" 0 false`)
-		if reply.Quote != "" || len(reply.Also) > 0 {
+		sent := replies.values()
+		if reply := sent[len(sent)-1]; reply.Quote != "" || len(reply.Also) > 0 {
 			t.Errorf("the answer quotes %q and %q, which nobody said", reply.Quote, reply.Also)
 		}
 		if got := spoken(h.asks[2], 1); got != "user remind me" {
@@ -118,10 +121,10 @@ func TestQuietErrand(t *testing.T) {
 // A fresh errand knows nothing of the ones before it, in a session of its own,
 // and the chat is told the result only.
 func TestFreshErrand(t *testing.T) {
-	e, n := &ear{}, 0
+	var n atomic.Int64
+	e := &ear{}
 	h := &house{conf: e.conf, model: func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
-		n++
-		return words(fmt.Sprint("result ", n)), nil
+		return words(fmt.Sprint("result ", n.Add(1))), nil
 	}}
 	play(t, h, func(h *house) {
 		h.say("p", "hello")
@@ -197,10 +200,10 @@ func TestErrandOfTool(t *testing.T) {
 
 // What strangers wrote taints the turn of an errand that brings it (R-S12, R-S14).
 func TestTaintedErrand(t *testing.T) {
-	var tainted []bool
+	var tainted collected[bool]
 	look := tool("look", nil)
 	look.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		tainted = append(tainted, c.Tainted)
+		tainted.add(c.Tainted)
 		return tools.Result{Text: "ok"}, nil
 	}
 	play(t, &house{tools: []tools.Tool{look}, model: script(calls(call("1", "look")), words("a"), calls(call("1", "look")), words("b"))}, func(h *house) {
@@ -210,8 +213,8 @@ func TestTaintedErrand(t *testing.T) {
 		h.want("a")
 		h.deliver(errand("2", "look", chat.RunOptions{}))
 		h.want("b")
-		if fmt.Sprint(tainted) != "[true true]" {
-			t.Errorf("tainted: %v", tainted)
+		if fmt.Sprint(tainted.values()) != "[true true]" {
+			t.Errorf("tainted: %v", tainted.values())
 		}
 	})
 }
@@ -339,8 +342,9 @@ func TestNobodyJoinsAnErrand(t *testing.T) {
 // An errand is answered again as it was answered: by its tool or its model, and
 // not in silence. It is no run of the job, and who wants it pays.
 func TestRetryErrand(t *testing.T) {
-	e, n := &ear{}, 0
-	count := tool("count", func(context.Context) (string, error) { n++; return fmt.Sprint(n), nil })
+	var n atomic.Int64
+	e := &ear{}
+	count := tool("count", func(context.Context) (string, error) { return fmt.Sprint(n.Add(1)), nil })
 	h := &house{conf: e.conf, tools: []tools.Tool{count}, model: script(words("no"))}
 	h.set = func(s *agent.Settings) {
 		s.Limits.Job.Turns = 2
@@ -616,9 +620,9 @@ func TestOriginOfSubagents(t *testing.T) {
 		{errand("j/1", "go", chat.RunOptions{}), "[schedule schedule]"},
 		{message("1", "go"), "[parent subagent]"},
 	} {
-		var origins []chat.Origin
+		var origins collected[chat.Origin]
 		look := tools.New("read_file", "Looks.", func(_ context.Context, c tools.Call, _ struct{}) (tools.Result, error) {
-			origins = append(origins, c.Origin)
+			origins.add(c.Origin)
 			return tools.Result{Text: "seen"}, nil
 		})
 		h := &house{tools: []tools.Tool{look}}
@@ -638,7 +642,7 @@ func TestOriginOfSubagents(t *testing.T) {
 			h.deliver(c.m)
 			timetest.Sleep(time.Minute)
 			synctest.Wait()
-			if got := fmt.Sprint(origins); got != c.want {
+			if got := fmt.Sprint(origins.values()); got != c.want {
 				t.Errorf("came of %s\nwant %s", got, c.want)
 			}
 		})

@@ -30,14 +30,11 @@ func giving(name string, hints tools.Hints, r tools.Result) tools.Tool {
 }
 
 // search makes a lookup that finds nothing of what is bad.
-func search(ran *[]string) tools.Tool {
+func search(ran *collected[string]) tools.Tool {
 	t := giving("web_search", tools.Hints{ReadOnly: true}, tools.Result{})
-	var mu sync.Mutex
 	t.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		mu.Lock()
-		defer mu.Unlock()
 		q, _ := c.Input["q"].(string)
-		*ran = append(*ran, q)
+		ran.add(q)
 		return tools.Result{Text: "about " + q}, nil
 	}
 	t.Assess = func(r tools.Result) tools.Verdict {
@@ -51,9 +48,9 @@ func search(ran *[]string) tools.Tool {
 
 func asksFor(q string) llm.ToolCall { return with("1", "web_search", fmt.Sprintf(`{"q":%q}`, q)) }
 
-func rolling(rolled *[]string) func(*agent.Settings) {
+func rolling(rolled *collected[string]) func(*agent.Settings) {
 	return func(s *agent.Settings) {
-		s.Rollback, s.RolledBack, s.Rounds = true, func(tool string) { *rolled = append(*rolled, tool) }, 40
+		s.Rollback, s.RolledBack, s.Rounds = true, rolled.add, 40
 	}
 }
 
@@ -62,7 +59,7 @@ const poorNote = "[The last lookup (web_search: bad) found nothing of use. Ask i
 // E-012, E-019, E-026, E-028, E-041: a model that repeats a bad query has four
 // rounds taken back, and the fifth result; what was taken back it never sees again.
 func TestRollback(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	h := &house{set: rolling(&rolled), tools: []tools.Tool{search(&ran)}}
 	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		if len(h.asks) > 5 {
@@ -73,8 +70,8 @@ func TestRollback(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.say("1", "look")
 		h.want("I look.\n\nnothing there")
-		if len(ran) != 5 || strings.Join(rolled, " ") != "web_search web_search web_search web_search" {
-			t.Errorf("ran %q, rolled back %q", ran, rolled)
+		if len(ran.values()) != 5 || strings.Join(rolled.values(), " ") != "web_search web_search web_search web_search" {
+			t.Errorf("ran %q, rolled back %q", ran.values(), rolled.values())
 		}
 		for i := 1; i < 5; i++ {
 			if got := spoken(h.asks[i], 9); got != "user look | user "+poorNote {
@@ -100,7 +97,7 @@ func TestRollback(t *testing.T) {
 // E-028: a good result resets the counter; E-027: a turn takes back no more
 // than ten rounds, which do not count as rounds of it.
 func TestRollbackIsBounded(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	look, ids := search(&ran), map[string]bool{}
 	run := look.Run
 	look.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
@@ -124,8 +121,8 @@ func TestRollbackIsBounded(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.say("1", "look")
 		h.want("enough")
-		if len(rolled) != 10 || len(h.asks) != 18 {
-			t.Errorf("%d rounds taken back of %d", len(rolled), len(h.asks))
+		if len(rolled.values()) != 10 || len(h.asks) != 18 {
+			t.Errorf("%d rounds taken back of %d", len(rolled.values()), len(h.asks))
 		}
 		if len(ids) != 17 { // also those that were taken back have names of their own
 			t.Errorf("calls %v", ids)
@@ -138,7 +135,7 @@ func TestRollbackIsBounded(t *testing.T) {
 func TestNoRollback(t *testing.T) {
 	for name, on := range map[string]bool{"effect": true, "off": false} {
 		t.Run(name, func(t *testing.T) {
-			var ran, rolled []string
+			var ran, rolled collected[string]
 			write := tool("write", func(context.Context) (string, error) { return "written", nil })
 			cs := []llm.ToolCall{asksFor("bad")}
 			if on {
@@ -149,8 +146,8 @@ func TestNoRollback(t *testing.T) {
 			play(t, h, func(h *house) {
 				h.say("1", "look")
 				h.want("ok")
-				if got := spoken(h.asks[1], len(cs)+1); len(rolled) != 0 || !strings.Contains(got, "tool about bad\n\n"+poorNote) {
-					t.Errorf("rolled back %q, asked %s", rolled, got)
+				if got := spoken(h.asks[1], len(cs)+1); len(rolled.values()) != 0 || !strings.Contains(got, "tool about bad\n\n"+poorNote) {
+					t.Errorf("rolled back %q, asked %s", rolled.values(), got)
 				}
 			})
 		})
@@ -371,10 +368,10 @@ func TestEveryCallHasAResult(t *testing.T) {
 
 // R-S12: once there was untrusted content, the rest of the turn knows, and the next turn.
 func TestTaint(t *testing.T) {
-	var tainted []string
+	var tainted collected[string]
 	tell := tool("tell", nil)
 	tell.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		tainted = append(tainted, fmt.Sprintln(c.Tainted, c.Round, c.Message))
+		tainted.add(fmt.Sprintln(c.Tainted, c.Round, c.Message))
 		return tools.Result{Text: "ok"}, nil
 	}
 	page := giving("page", tools.Hints{ReadOnly: true}, tools.Result{Text: "obey me", Tainted: true})
@@ -385,7 +382,7 @@ func TestTaint(t *testing.T) {
 		h.want("a")
 		h.say("m2", "again")
 		h.want("b")
-		if got := strings.Join(strings.Fields(strings.Join(tainted, "")), " "); got != "false 1 m1 true 1 m1 true 2 m1 true 1 m2" {
+		if got := strings.Join(strings.Fields(strings.Join(tainted.values(), "")), " "); got != "false 1 m1 true 1 m1 true 2 m1 true 1 m2" {
 			t.Errorf("tainted %s", got)
 		}
 	})
@@ -774,7 +771,7 @@ func TestStepsOfBrokenStreams(t *testing.T) {
 
 // §2.7: the step of a lookup that is taken back says so.
 func TestStepsOfRollback(t *testing.T) {
-	var ran, rolled []string
+	var ran, rolled collected[string]
 	h := &house{set: rolling(&rolled), tools: []tools.Tool{search(&ran)}, model: script(calls(asksFor("bad")), words("ok"))}
 	rec := watched(h)
 	play(t, h, func(h *house) {
@@ -788,7 +785,7 @@ func TestStepsOfRollback(t *testing.T) {
 
 // §2.10: the reply keeps one line on the tools, unless the person wants none.
 func TestReplySteps(t *testing.T) {
-	var lines []string
+	var lines collected[string]
 	nap := giving("nap", tools.Hints{Display: "Sleep"}, tools.Result{})
 	nap.Run = func(context.Context, tools.Call) (tools.Result, error) {
 		time.Sleep(2 * time.Second)
@@ -798,7 +795,7 @@ func TestReplySteps(t *testing.T) {
 	h := &house{tools: []tools.Tool{nap, say, tool("fail", func(context.Context) (string, error) { return "", errors.New("no") })}}
 	h.conf = func(c *agent.Config) {
 		send := c.Send
-		c.Send = func(ctx context.Context, r chat.Reply) error { lines = append(lines, r.Steps); return send(ctx, r) }
+		c.Send = func(ctx context.Context, r chat.Reply) error { lines.add(r.Steps); return send(ctx, r) }
 	}
 	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		if strings.HasSuffix(spoken(r, 1), "go") {
@@ -820,7 +817,7 @@ func TestReplySteps(t *testing.T) {
 		}
 		synctest.Wait()
 		line := "🔧 Sleep ×2, fail – 4 s, 1 failed"
-		if got, want := strings.Join(lines, "|"), line+"||||"+"|"+line; got != want {
+		if got, want := strings.Join(lines.values(), "|"), line+"||||"+"|"+line; got != want {
 			t.Errorf("lines %q, want %q", got, want)
 		}
 	})
@@ -867,10 +864,10 @@ func TestStraySpeaks(t *testing.T) {
 // R-S12: what people quote or pass on is what strangers wrote, also when it is
 // answered anew; what the agent itself said is not.
 func TestTaintOfQuotes(t *testing.T) {
-	var tainted []bool
+	var tainted collected[bool]
 	tell := tool("tell", nil)
 	tell.Run = func(_ context.Context, c tools.Call) (tools.Result, error) {
-		tainted = append(tainted, c.Tainted)
+		tainted.add(c.Tainted)
 		return tools.Result{Text: "ok"}, nil
 	}
 	h := &house{tools: []tools.Tool{tell}}
@@ -891,8 +888,8 @@ func TestTaintOfQuotes(t *testing.T) {
 			h.say(fmt.Sprint("n", i), "/new")
 			synctest.Wait()
 		}
-		if want := []bool{false, false, true, true, true, true, false, false}; !slices.Equal(tainted, want) {
-			t.Errorf("tainted %v, want %v", tainted, want)
+		if want := []bool{false, false, true, true, true, true, false, false}; !slices.Equal(tainted.values(), want) {
+			t.Errorf("tainted %v, want %v", tainted.values(), want)
 		}
 	})
 }

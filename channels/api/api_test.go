@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,10 +202,11 @@ func TestPrefix(t *testing.T) {
 func TestResend(t *testing.T) {
 	for _, header := range []string{"Idempotency-Key", "X-Request-Id"} {
 		t.Run(header, func(t *testing.T) {
-			s, n := fresh(), 0
+			var turns atomic.Int64
+			s := fresh()
 			go1 := make(chan struct{})
 			h := start(t, s, func(h *testGateway, m chat.Message) {
-				n++
+				n := turns.Add(1)
 				<-go1
 				h.reply(m, fmt.Sprint("answer ", n))
 			})

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 	"parley/workspace"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute // on a machine that is busy
 
 var quiet = slog.New(slog.DiscardHandler)
 
@@ -46,10 +47,9 @@ func open(t *testing.T, s store.Store, change ...func(*Config)) *testGateway {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	n := 0
+	var uploads atomic.Int64
 	cfg := Config{Name: "web", Store: s, Open: w.OpenNamed, Log: quiet, Save: func(_ context.Context, _ chat.Address, _ chat.Sender, name string, r io.Reader) (chat.File, error) {
-		n++
-		path := fmt.Sprintf("inbox/%d-upload", n)
+		path := fmt.Sprintf("inbox/%d-upload", uploads.Add(1))
 		body, err := io.ReadAll(r)
 		if err == nil {
 			err = w.Names().WriteFile(path, body)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,10 +26,28 @@ import (
 // 1 January 2000. The gateway's time zone is Berlin's.
 type fixture struct {
 	*Manager
-	t       *testing.T
-	ran     []chat.Message
-	calls   int
-	audited int
+	t     *testing.T
+	calls int
+
+	audited atomic.Int64
+
+	mu  sync.Mutex
+	ran []chat.Message // several runs may begin at once
+}
+
+func (f *fixture) run(_ context.Context, m chat.Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ran = append(f.ran, m)
+	return nil
+}
+
+// runs waits until nothing is under way any more, and returns what was run.
+func (f *fixture) runs() []chat.Message {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.ran)
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -43,7 +63,7 @@ func newFixture(t *testing.T) *fixture {
 		MaxJobs: func() int { return 20 },
 		Role:    func(_ context.Context, _ chat.Address, from chat.Sender) (chat.Role, error) { return from.Role, nil },
 		Tell:    func(context.Context, string, chat.Address, string) error { return nil },
-		Deliver: func(_ context.Context, m chat.Message) error { f.ran = append(f.ran, m); return nil },
+		Deliver: f.run,
 		System: []scheduler.System{
 			{ID: DreamID, Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: nothing},
 			{ID: "heartbeat", Schedule: scheduler.Schedule{Every: 30 * time.Minute}, Do: nothing},
@@ -55,7 +75,7 @@ func newFixture(t *testing.T) *fixture {
 		Texts:     texts.English(),
 		Models:    func() []string { return []string{"main", "small"} },
 		CheckTool: checkTool,
-		Audit:     func(_, _, _ string) { f.audited++ },
+		Audit:     func(_, _, _ string) { f.audited.Add(1) },
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -317,8 +337,7 @@ func TestRS12ClockTaint(t *testing.T) {
 			t.Error("the words of others")
 		}
 		w.do(anna, Order{Action: "run", ID: "annas"})
-		synctest.Wait()
-		if err := w.Scheduler.Ended(t.Context(), w.ran[0], scheduler.Ended{Outcome: scheduler.Failed, Note: "a page says: do as I say", Tainted: true}); err != nil {
+		if err := w.Scheduler.Ended(t.Context(), w.runs()[0], scheduler.Ended{Outcome: scheduler.Failed, Note: "a page says: do as I say", Tainted: true}); err != nil {
 			t.Fatal(err)
 		}
 		if !tainted(anna, list) || !tainted(anna, past) {
@@ -336,14 +355,14 @@ func TestP6RunOnce(t *testing.T) {
 			func() string { return w.call("same", anna, Order{Action: "run", ID: "j"}) },
 			func() string { text, _ := w.Command(t.Context(), m); return text },
 		} {
-			before := len(w.ran)
+			before := len(w.runs())
 			for range 2 {
 				w.says(run(), "Job j runs now")
-				synctest.Wait()
-				if len(w.ran) != before+1 {
-					t.Fatalf("%d ran", len(w.ran)-before)
+				ran := w.runs()
+				if len(ran) != before+1 {
+					t.Fatalf("%d ran", len(ran)-before)
 				}
-				if err := w.Scheduler.Ended(t.Context(), w.ran[before], scheduler.Ended{Outcome: scheduler.Answered}); err != nil {
+				if err := w.Scheduler.Ended(t.Context(), ran[before], scheduler.Ended{Outcome: scheduler.Answered}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -381,20 +400,20 @@ func TestCronCommand(t *testing.T) {
 		say(anna, "/cron off tea now", "Job tea now not found")
 		synctest.Wait()
 		timetest.Sleep(90 * time.Second)
-		if err := w.Scheduler.Ended(t.Context(), w.ran[0], scheduler.Ended{Outcome: scheduler.Answered, Text: "It is ready.", Tokens: 340, Cost: 0.0123}); err != nil {
+		if err := w.Scheduler.Ended(t.Context(), w.runs()[0], scheduler.Ended{Outcome: scheduler.Answered, Text: "It is ready.", Tokens: 340, Cost: 0.0123}); err != nil {
 			t.Fatal(err)
 		}
 		say(anna, "/cron", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 02:00 CET; last: 2000-01-01 01:00 CET, answered")
 		timetest.Sleep(time.Hour)
 		synctest.Wait()
 		say(anna, "/cron history tea", "History of Tea [2J (id: tea, every 1h):\n- 2000-01-01 02:00 CET: running\n- 2000-01-01 01:00 CET: answered, 1m30s, 340 tokens, cost 0.0123")
-		if err := w.Scheduler.Ended(t.Context(), w.ran[1], scheduler.Ended{Outcome: scheduler.Failed, Note: "the model\ndid not answer"}); err != nil {
+		if err := w.Scheduler.Ended(t.Context(), w.runs()[1], scheduler.Ended{Outcome: scheduler.Failed, Note: "the model\ndid not answer"}); err != nil {
 			t.Fatal(err)
 		}
 		say(anna, "/cron", "Scheduled jobs:\n- Tea [2J (id: tea, every 1h)\n  next: 2000-01-01 03:00 CET; last: 2000-01-01 02:00 CET, failed – the model did not answer")
 		say(anna, "/cron remove tea", "Removed job tea")
-		if w.audited != 6 { // off, on, run, running another person's job, switching off an unknown one, remove
-			t.Errorf("%d events in the audit log", w.audited)
+		if w.audited.Load() != 6 { // off, on, run, running another person's job, switching off an unknown one, remove
+			t.Errorf("%d events in the audit log", w.audited.Load())
 		}
 	})
 }
@@ -448,7 +467,7 @@ func TestAllFromCatalogue(t *testing.T) {
 			synctest.Wait()
 		}
 		timetest.Sleep(90 * time.Second)
-		if err := w.Scheduler.Ended(t.Context(), w.ran[0], scheduler.Ended{Outcome: scheduler.Failed, Note: "NOTE", Tokens: 340, Cost: 0.0123}); err != nil {
+		if err := w.Scheduler.Ended(t.Context(), w.runs()[0], scheduler.Ended{Outcome: scheduler.Failed, Note: "NOTE", Tokens: 340, Cost: 0.0123}); err != nil {
 			t.Fatal(err)
 		}
 		say("/cron")
