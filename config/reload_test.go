@@ -66,7 +66,7 @@ func (w *watching) next() *Config {
 	select {
 	case c := <-w.applied:
 		return c
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		w.t.Fatal("nothing was applied")
 		return nil
 	}
@@ -75,7 +75,7 @@ func (w *watching) next() *Config {
 // says waits for a line of the log that holds text, and returns it with those before.
 func (w *watching) says(text string) (lines string) {
 	w.t.Helper()
-	for late := time.After(10 * time.Second); ; {
+	for late := time.After(time.Minute); ; {
 		select {
 		case l := <-w.logged:
 			if lines += l + "\n"; strings.Contains(l, text) {

@@ -497,7 +497,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 	a := newAttic(t)
 	n, asked := a.notes(), 0
 	a.model = &llmtest.Script{Else: func(r llm.Request) llmtest.Answer {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if asked++; asked == 1 {
 			a.answers("Forgotten: 1 part of past conversations, 0 lines.")(n.Forget(ctx, "owner", "secret", "k1"))

@@ -43,7 +43,7 @@ func served(t *testing.T, change ...func(*Config)) (at string, f *face) {
 // In a real browser, under the real policy: the link signs in once and leaves no
 // trace, the owner's buttons work, and nothing that others wrote runs.
 func TestBrowser(t *testing.T) {
-	ctx, end := context.WithTimeout(webtest.Browser(t), time.Minute)
+	ctx, end := context.WithTimeout(webtest.Browser(t), 5*time.Minute)
 	defer end()
 	var f *face
 	at, f := served(t, func(c *Config) {

@@ -14,7 +14,7 @@ import (
 // page have loaded keeps what was typed, and nothing of it gets into an address,
 // which is in the history of the browser and in logs.
 func TestFormsWithoutScripts(t *testing.T) {
-	ctx, end := context.WithTimeout(webtest.Browser(t), time.Minute)
+	ctx, end := context.WithTimeout(webtest.Browser(t), 5*time.Minute)
 	defer end()
 	at, f := served(t)
 	link, err := f.Link(t.Context(), ownerName)

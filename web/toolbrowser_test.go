@@ -16,7 +16,7 @@ import (
 // changed in two windows at once, a version is restored, a category is switched off
 // and an approval is revoked. Everything has a name and fits on a phone.
 func TestBrowserTools(t *testing.T) {
-	ctx, end := context.WithTimeout(webtest.Browser(t), time.Minute)
+	ctx, end := context.WithTimeout(webtest.Browser(t), 5*time.Minute)
 	defer end()
 	at, f := served(t)
 	must := func(err error) {

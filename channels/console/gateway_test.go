@@ -65,7 +65,7 @@ var (
 	_ io.Closer                = (*Channel)(nil)
 )
 
-const soon = 20 * time.Second // longer than anything here takes on a busy machine
+const soon = time.Minute // longer than anything here takes on a busy machine
 
 // A testGateway is a gateway as the channel sees it.
 type testGateway struct {

@@ -148,7 +148,7 @@ func TestLimits(t *testing.T) {
 		}
 	})
 	began := time.Now()
-	if _, err := h.send(ctx, chat.Reply{ID: "r", To: dm("7"), Text: "hi"}); !errors.Is(err, context.Canceled) || time.Since(began) > 5*time.Second {
+	if _, err := h.send(ctx, chat.Reply{ID: "r", To: dm("7"), Text: "hi"}); !errors.Is(err, context.Canceled) || time.Since(began) > testTimeout {
 		t.Error(err)
 	}
 	h.Fail(create, discordtest.Fault{Status: 429, RetryAfter: 0.05, Channel: h.DM("8")})

@@ -148,7 +148,7 @@ func (h *home) hears(t *testing.T, text string) chat.Message {
 			t.Fatalf("the gateway heard %q, not %q", m.Text, text)
 		}
 		return m
-	case <-time.After(15 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("the gateway did not hear %q", text)
 		panic("unreachable")
 	}
@@ -175,7 +175,7 @@ type tab struct {
 func (h *home) tab(t testing.TB, browser context.Context, excused ...string) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	b := &tab{t, h, ctx}
 	b.do(chromedp.EmulateViewport(1280, 800))
 	var wg sync.WaitGroup
@@ -227,7 +227,7 @@ func eval[T any](b *tab, js string) T {
 func (b *tab) until(js string) {
 	b.Helper()
 	var err error
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		var ok bool
 		ok, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](`new Promise((r) => setTimeout(() => r(Boolean(`+webtest.Loaded(js)+`)), 15))`, chromedp.EvalAwaitPromise))
 		if ok && err == nil {
@@ -341,7 +341,7 @@ func formsWithoutScripts(t *testing.T, browser context.Context) {
 	h := newHome(t)
 	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	defer end()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	if forms := webtest.SubmitWithoutScripts(t, ctx, h.at, []string{"/"}); forms != 4 {
 		t.Errorf("%d forms were found", forms)

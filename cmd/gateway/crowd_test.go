@@ -166,7 +166,7 @@ func (c *crowd) run() time.Duration {
 	case at := <-polled:
 		return at.Sub(start)
 	case <-c.proc.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(waitTime):
 	}
 	c.t.Fatal("the program does not poll:\n" + c.log.String())
 	return 0

@@ -79,7 +79,7 @@ func (w *testGateway) signIn(base, code string) *visitor {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	v := &visitor{t: w.t, base: base, Client: http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	v := &visitor{t: w.t, base: base, Client: http.Client{Jar: jar, Timeout: waitTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	if status, body := v.do("POST", "/signin", map[string]string{"code": code}); status >= 300 {
 		w.t.Fatalf("sign in: %d %s", status, body)
 	}
@@ -138,7 +138,7 @@ func (v *visitor) upload(name, content string) (status int, body string) {
 // say says text in the conversation under an id of its own, until it is taken.
 func (v *visitor) say(conversation, id, text string) {
 	v.t.Helper()
-	for late := time.Now().Add(30 * time.Second); ; {
+	for late := time.Now().Add(waitTime); ; {
 		status, body := v.do("POST", "/c/"+conversation+"/messages", map[string]any{"id": id, "text": text})
 		if status == http.StatusAccepted {
 			return
@@ -166,7 +166,7 @@ type line struct {
 // reads returns what the conversation shows once ok is true of it.
 func (v *visitor) reads(conversation, what string, ok func(lines []line) bool) (lines []line) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(v.t.Context(), waitTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", v.base+"/c/"+conversation+"/events?after=0", nil)
 	if err != nil {
@@ -238,7 +238,7 @@ func TestWebFace(t *testing.T) {
 	if n := len(w.llm.Requests()); n != 2 {
 		t.Errorf("%d requests of the model, want 2", n)
 	}
-	soon := time.Now().Add(10 * time.Second)
+	soon := time.Now().Add(waitTime)
 	for path, want := range map[string]string{
 		"/owner": "telegram", "/api/status": `"channels"`, "/api/sessions": "web:owner/" + c, "/api/usage": `"web:owner"`,
 		"/api/audit": "list_dir", "/api/audit?verify=yes": `"whole":true`, "/metrics": "parley_turns_total",

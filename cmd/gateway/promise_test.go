@@ -43,7 +43,7 @@ func stuck(until <-chan struct{}) llmtest.Handler {
 // askedFor waits until the model was asked n times.
 func (w *testGateway) askedFor(n int) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
 	defer cancel()
 	if err := w.llm.Wait(ctx, n); err != nil {
 		w.t.Fatal(err)

@@ -96,7 +96,7 @@ func TestCommandsEverywhere(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "/retry") {
 		t.Errorf("exit code %d, output %q", code, out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTime)
 	defer cancel()
 	if err := w.tg.Wait(ctx, func(v telegramtest.View) bool { return v.Count("setMyCommands") > 0 }); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func TestDoneAndPushTogether(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the writer does not come back") // nor would Close
 		}
 	}

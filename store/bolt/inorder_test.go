@@ -23,7 +23,7 @@ func TestInOrderSharesCommits(t *testing.T) {
 			close(busy)
 			select {
 			case <-queued:
-			case <-time.After(10 * time.Second): // they do not wait at once: there will be three commits
+			case <-time.After(time.Minute): // they do not wait at once: there will be three commits
 			}
 		}
 	}

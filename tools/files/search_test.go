@@ -249,10 +249,8 @@ func TestGrepStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	call := tools.Call{ToolCall: llm.ToolCall{ID: "1", Name: "grep"}, Scope: tools.Scope{Session: "s", Workspace: d.w}}
-	begin := time.Now()
-	_, err := grep(ctx, call, d.at("."), grepArgs{Pattern: "(?i)(a|b|ab)*(x+x+)+y", OutputMode: "count"})
-	if took := time.Since(begin); took > time.Second || err == nil { // far less, but for the race detector and a busy machine
-		t.Errorf("took %v, %v", took, err)
+	if _, err := grep(ctx, call, d.at("."), grepArgs{Pattern: "(?i)(a|b|ab)*(x+x+)+y", OutputMode: "count"}); err == nil {
+		t.Error("it went on to the end")
 	}
 }
 

@@ -699,7 +699,7 @@ func TestCancel(t *testing.T) {
 		cancel(stopped)
 	}()
 	start := time.Now()
-	if r, err := u.p.execute(ctx, tools.Call{Scope: u.scope}, args{Code: "while True: pass"}); err == nil || time.Since(start) > 4*time.Second {
+	if r, err := u.p.execute(ctx, tools.Call{Scope: u.scope}, args{Code: "while True: pass"}); err == nil || time.Since(start) > time.Minute {
 		t.Error(r, err, time.Since(start))
 	}
 }

@@ -124,8 +124,9 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// dial speaks with the gateway by hand and returns what it says.
-func dial(t *testing.T, s *discordtest.Server, says ...string) (packets []string, code int) {
+// dial speaks with the gateway by hand and returns what it says, to the first packet
+// that holds last or to the end of the connection.
+func dial(t *testing.T, s *discordtest.Server, last string, says ...string) (packets []string, code int) {
 	ws, resp, err := websocket.DefaultDialer.DialContext(t.Context(), s.GatewayURL+"/?v=9&encoding=json", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +138,8 @@ func dial(t *testing.T, s *discordtest.Server, says ...string) (packets []string
 			t.Fatal(err)
 		}
 	}
-	for {
-		_ = ws.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	_ = ws.SetReadDeadline(time.Now().Add(time.Minute))
+	for last == "" || len(packets) == 0 || !strings.Contains(packets[len(packets)-1], last) {
 		_, raw, err := ws.ReadMessage()
 		if end, ok := errors.AsType[*websocket.CloseError](err); ok {
 			return packets, end.Code
@@ -148,6 +149,7 @@ func dial(t *testing.T, s *discordtest.Server, says ...string) (packets []string
 		}
 		packets = append(packets, string(raw))
 	}
+	return packets, 0
 }
 
 func TestGateway(t *testing.T) {
@@ -175,7 +177,7 @@ func TestGateway(t *testing.T) {
 			if c.says != "" {
 				says = append(says, strings.Replace(c.says, `"T"`, `"Bot `+s.Token()+`"`, 1))
 			}
-			packets, code := dial(t, s, says...)
+			packets, code := dial(t, s, c.holds, says...)
 			if code != c.code || !strings.Contains(strings.Join(packets, "\n"), c.holds) {
 				t.Errorf("%d, %q", code, packets)
 			}
@@ -208,7 +210,7 @@ func TestResume(t *testing.T) {
 	last := s.Say(thread, "8", "", "before")
 	s.Say(s.DM("9"), "9", "", "before")
 	token := `"token":"Bot ` + s.Token() + `"`
-	packets, _ := dial(t, s, `{"op":2,"d":{`+token+`,"intents":37377}}`) // READY is 1, the server 2
+	packets, _ := dial(t, s, "GUILD_CREATE", `{"op":2,"d":{`+token+`,"intents":37377}}`) // READY is 1, the server 2
 	all := strings.Join(packets, "\n")
 	if !strings.Contains(all, `"last_message_id":"`+last+`"`) || strings.Contains(all, s.DM("9")) {
 		t.Errorf("the session begins with %s", all)
@@ -217,7 +219,7 @@ func TestResume(t *testing.T) {
 		s.Say(s.DM("7"), "7", "", fmt.Sprint("message ", i+3))
 	}
 	resume := func(seq int) string {
-		packets, _ := dial(t, s, fmt.Sprintf(`{"op":6,"d":{%s,"session_id":"session1","seq":%d}}`, token, seq), `{"op":1,"d":5}`)
+		packets, _ := dial(t, s, `{"op":11,`, fmt.Sprintf(`{"op":6,"d":{%s,"session_id":"session1","seq":%d}}`, token, seq), `{"op":1,"d":5}`)
 		return strings.Join(packets, "\n")
 	}
 	got := resume(4)
