@@ -96,7 +96,7 @@ func (v *supervisor) current() (c *connection, problem string) {
 		problem += fmt.Sprintf(". The next attempt to connect is in %v", wait)
 	case Ended:
 	default:
-		problem += ". It is being connected right now"
+		problem += ". It is being connected anew"
 	}
 	return nil, problem
 }

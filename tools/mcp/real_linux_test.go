@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +26,10 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == proxy.RelayCommand {
 		os.Exit(proxy.Relay(os.Args[2:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == mcptest.HostileCommand {
+		mcptest.Hostile(os.Args[2])
+		return
 	}
 	os.Exit(m.Run())
 }
@@ -157,22 +163,173 @@ func TestFilesystemServer(t *testing.T) {
 	}
 }
 
-// D-103, D-110, D-111: the server that has everything.
+// D-103, D-108, D-110, D-111: the server that has everything, over all three transports.
 func TestEverythingServer(t *testing.T) {
 	index := mcptest.Package(t, "server-everything/dist/index.js")
-	r := newRig(t, map[string]*mcp.Server{"every": command("node", index)})
-	kit := r.kit()
-	t.Log(r.names())
-	for name, input := range map[string]map[string]any{
-		"mcp_every_echo":                   {"message": "hello"},
-		"mcp_every_get-sum":                {"a": 1, "b": 2},
-		"mcp_every_get-tiny-image":         nil,
-		"mcp_every_get-structured-content": {"location": "Chicago"},
-		"mcp_every_get-resource-links":     {"count": 2},
-		"mcp_every_get-env":                nil,
-		"mcp_every_get-resource-reference": {"resourceType": "Text", "resourceId": 1},
+	stdio := command("node", index)
+	stdio.Env = map[string]string{"COLOUR": "red"}
+	for name, s := range map[string]*mcp.Server{
+		"stdio":      stdio,
+		"streamable": server(func(s *mcp.Server) { s.URL = serveHTTP(t, index, "streamableHttp") + "/mcp" }),
+		"sse":        server(func(s *mcp.Server) { s.URL = serveHTTP(t, index, "sse") + "/sse" }),
 	} {
-		got := r.callIn(kit, name, input)
-		t.Logf("%s: %+v", name, got)
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, map[string]*mcp.Server{"every": s})
+			kit := r.kit()
+			for _, c := range []struct {
+				name  string
+				input map[string]any
+				want  string
+			}{
+				{"echo", map[string]any{"message": "hello"}, "Echo: hello"},
+				{"get-sum", map[string]any{"a": 1, "b": 2}, "The sum of 1 and 2 is 3."},
+				{"get-tiny-image", nil, "[image saved to work/mcp/"},
+				{"get-structured-content", map[string]any{"location": "Chicago"}, `"temperature":36`},
+				{"get-resource-links", map[string]any{"count": 2}, "URI: demo://resource/dynamic/text/2]"},
+				{"get-resource-reference", map[string]any{"resourceType": "Text", "resourceId": 1}, "This is a plaintext resource"},
+				{"resource_architecture_md", nil, "# Everything Server"},
+				{"resource_Dynamic_Text_Resource", map[string]any{"resourceId": "7"}, "Resource 7: This is a plaintext resource"},
+				{"resource_Dynamic_Blob_Resource", map[string]any{"resourceId": "7"}, "[Binary resource: "},
+				{"prompt_args-prompt", map[string]any{"city": "Oslo"}, "Oslo"},
+			} {
+				got := r.callIn(kit, "mcp_every_"+c.name, c.input)
+				if got.Failed || !strings.Contains(got.Text, c.want) || !got.Tainted || got.Public {
+					t.Errorf("%s: %+v", c.name, got)
+				}
+				if c.name == "get-tiny-image" && (len(got.Pictures) != 1 || len(got.Attached) != 1) {
+					t.Errorf("%+v", got)
+				}
+			}
+			if got := r.callIn(kit, "mcp_every_prompt_args-prompt", nil); got.Code != tools.CodeInvalid {
+				t.Errorf("%+v", got)
+			}
+			if name != "stdio" {
+				return
+			}
+			got := r.callIn(kit, "mcp_every_get-env", nil) // R-S17
+			if !strings.Contains(got.Text, `"COLOUR": "red"`) || strings.Contains(got.Text, mcptest.PackagesVariable) {
+				t.Errorf("%s", got.Text)
+			}
+		})
+	}
+}
+
+// serveHTTP starts a server of that kind, and returns its address.
+func serveHTTP(t *testing.T, index, kind string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	node := exec.CommandContext(t.Context(), "node", index, kind)
+	node.Env = append(os.Environ(), "PORT="+port)
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = node.Process.Kill(); _ = node.Wait() })
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+			return "http://" + address
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// D-103: other servers of the project work as their documents say.
+func TestReferenceServers(t *testing.T) {
+	memory := command("node", mcptest.Package(t, "server-memory/dist/index.js"))
+	memory.Env = map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
+	memory.Folders = []string{filepath.Dir(memory.Env["MEMORY_FILE_PATH"])}
+	r := newRig(t, map[string]*mcp.Server{
+		"memory":   memory,
+		"thinking": command("node", mcptest.Package(t, "server-sequential-thinking/dist/index.js")),
+	})
+	kit := r.kit()
+	got := r.callIn(kit, "mcp_memory_create_entities", map[string]any{"entities": []any{
+		map[string]any{"name": "Ann", "entityType": "person", "observations": []any{"likes tea"}},
+	}})
+	if got.Failed {
+		t.Errorf("%+v", got)
+	}
+	if got = r.callIn(kit, "mcp_memory_search_nodes", map[string]any{"query": "tea"}); !strings.Contains(got.Text, "Ann") {
+		t.Errorf("%+v", got)
+	}
+	if written, err := os.ReadFile(memory.Env["MEMORY_FILE_PATH"]); err != nil || !strings.Contains(string(written), "Ann") {
+		t.Errorf("%s, %v", written, err)
+	}
+	got = r.callIn(kit, "mcp_thinking_sequentialthinking", map[string]any{
+		"thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1,
+	})
+	if got.Failed || !strings.Contains(got.Text, "thoughtNumber") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// R-S17: a server's program sees nothing of Parley's data, although a folder around it is granted.
+func TestHiddenFolders(t *testing.T) {
+	index := mcptest.Package(t, "server-filesystem/dist/index.js")
+	folder := t.TempDir()
+	data := filepath.Join(folder, "data")
+	for name, text := range map[string]string{"data/secret.txt": "canary", "config.json": "canary", "open.txt": "open"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRig(t, map[string]*mcp.Server{"files": command("node", index, folder)}, func(c *mcp.Config) {
+		c.Hidden = []string{data, filepath.Join(folder, "config.json")}
+		c.Folder = filepath.Join(data, "mcp")
+	})
+	kit := r.kit()
+	if got := r.callIn(kit, "mcp_files_read_text_file", map[string]any{"path": filepath.Join(folder, "open.txt")}); got.Text != "open" {
+		t.Errorf("%+v", got)
+	}
+	for _, name := range []string{"data/secret.txt", "config.json"} {
+		got := r.callIn(kit, "mcp_files_read_text_file", map[string]any{"path": filepath.Join(folder, name)})
+		if strings.Contains(got.Text, "canary") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// D-031: a program that is missing, and one that ends at once, are told of in words that help.
+func TestExplanations(t *testing.T) {
+	r := newRig(t, map[string]*mcp.Server{
+		"a": command("no-such-program-anywhere"), "b": command("sh", "-c", "echo it is broken >&2; exit 7"),
+	})
+	r.names()
+	for i, want := range []string{"there is no such program: no-such-program-anywhere in /usr", "exit code 7; it wrote: it is broken"} {
+		if got := r.States()[i].LastError; !strings.Contains(got, want) {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+// The example of every README: npx fetches the server, which needs the registry and takes time.
+func TestNPX(t *testing.T) {
+	if os.Getenv("PARLEY_MCP_NPX") == "" {
+		t.Skip("PARLEY_MCP_NPX is not set: the test fetches a package from the network")
+	}
+	folder := t.TempDir()
+	s := command("npx", "-y", "@modelcontextprotocol/server-filesystem", folder)
+	s.HostNetwork = os.Getenv("PARLEY_MCP_NPX") == "host" // where the registry has a private address
+	r := newRig(t, map[string]*mcp.Server{"files": s})
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
+		names := strings.Join(r.names(), " ")
+		if strings.Contains(names, "mcp_files_read_text_file") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v", r.States())
+		}
 	}
 }

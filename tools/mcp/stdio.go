@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -143,10 +145,21 @@ func (p *process) explain(err error) error {
 	if last := p.v.stderr.last(); last != "" {
 		text += "; it wrote: " + last
 	}
-	if len(p.outcome.Refused) > 0 {
-		text += "; it may not reach " + strings.Join(p.outcome.Refused, ", ") + `, which "network" would have to name`
+	for _, refused := range p.outcome.Refused {
+		host, _, _ := net.SplitHostPort(refused)
+		reason := `"network" does not name it`
+		if slices.Contains(p.v.server.hosts(), host) {
+			reason = `it is no public address: "hostNetwork": true opens the networks of this machine`
+		}
+		text += fmt.Sprintf("; it may not reach %s: %s", refused, reason)
 	}
-	return errors.New(text)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, errEnded):
+		return errors.New(text)
+	case p.outcome.Exit == 0: // because its standard input was closed
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, text)
 }
 
 // hosts returns what the program may reach.

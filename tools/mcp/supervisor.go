@@ -35,6 +35,7 @@ const (
 var (
 	errRemoved   = errors.New("the server is not in the config any more, or another one")
 	errReconnect = errors.New("somebody had it connected anew")
+	errEnded     = errors.New("the connection ended")
 )
 
 // A supervisor keeps one server connected, for one person if each has a connection.
@@ -174,9 +175,7 @@ func (v *supervisor) connectAndServe() (held bool, err error) {
 	v.log.Info("MCP server connected", "name", l.Name, "version", l.Version, "protocol", l.Protocol,
 		"tools", len(l.Tools), "resources", len(l.Resources)+len(l.Templates), "prompts", len(l.Prompts))
 	err = v.serve(c)
-	v.mu.Lock()
-	v.live = nil
-	v.mu.Unlock()
+	v.setPhase(Connecting, err)
 	return true, err
 }
 
@@ -191,7 +190,7 @@ func (v *supervisor) serve(c *connection) error {
 		case <-v.again:
 			return errReconnect
 		case <-c.done:
-			return c.explain(errors.New("the connection ended"))
+			return c.explain(errEnded)
 		case <-c.doubt:
 			if !c.isThere() {
 				return errors.New("the server does not answer any more")

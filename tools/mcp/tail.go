@@ -13,6 +13,7 @@ import (
 // What is kept and logged of what a server writes to its standard error.
 const (
 	tailLines      = 20
+	lastLines      = 3   // that an error has
 	tailLineLength = 400 // characters
 	logPerMinute   = 60  // lines
 )
@@ -73,13 +74,10 @@ func (t *tail) lines() []string {
 	return append([]string(nil), t.kept...)
 }
 
-// last returns the last line, "" if there is none.
+// last returns the last few lines as one, "" if there are none.
 func (t *tail) last() string {
 	all := t.lines()
-	if len(all) == 0 {
-		return ""
-	}
-	return all[len(all)-1]
+	return strings.Join(all[max(len(all)-lastLines, 0):], " | ")
 }
 
 // reset forgets all lines.

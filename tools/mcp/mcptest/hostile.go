@@ -1,0 +1,183 @@
+package mcptest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// HostileCommand is the first argument with which a test's program is to call [Hostile].
+const HostileCommand = "hostile-mcp-server"
+
+// A hostile server speaks just enough of MCP to do harm.
+type hostile struct {
+	mode  string
+	mu    sync.Mutex
+	out   *bufio.Writer
+	tools []string // JSON
+}
+
+// Hostile is a server on standard input and output that does what its mode says:
+//
+//	hang      it never answers
+//	garbage   it greets people on standard output
+//	noisy     it writes to standard error without end
+//	flood     it writes messages without end
+//	fold      its lists have page after page, for ever
+//	names     names that are long, strange, or those of other tools
+//	bombs     schemas that are huge, deep, circular or none
+//	changes   its tools are others after each call, and it says so a thousand times
+//	stubborn  it ignores that it is to end, and starts processes that do, too
+//	plain     nothing of it
+//
+// In all modes there are the tools ok, huge (50 MB), die, read_and_die (read-only), wait, and pid.
+func Hostile(mode string) {
+	h := &hostile{mode: mode, out: bufio.NewWriter(os.Stdout)}
+	h.tools = []string{
+		tool("ok", `{"type":"object"}`, ""), tool("huge", `{"type":"object"}`, ""), tool("die", `{"type":"object"}`, ""),
+		tool("read_and_die", `{"type":"object"}`, `{"readOnlyHint":true}`), tool("wait", `{"type":"object"}`, ""),
+		tool("pid", `{"type":"object"}`, `{"readOnlyHint":true}`),
+	}
+	switch mode {
+	case "hang":
+		time.Sleep(time.Hour)
+	case "garbage":
+		fmt.Println("Hello! I am a server.")
+	case "noisy":
+		go func() {
+			for n := 0; ; n++ {
+				fmt.Fprintf(os.Stderr, "line %d %s\n", n, strings.Repeat("x", 5000))
+			}
+		}()
+	case "names":
+		for _, name := range []string{"ok", "a b", "a.b", "a/b", strings.Repeat("n", 300), strings.Repeat("n", 299) + "m", "ünïcode", "", "\x1b[31mred"} {
+			h.tools = append(h.tools, tool(name, `{"type":"object"}`, ""))
+		}
+	case "bombs":
+		h.tools = append(h.tools,
+			tool("large", `{"type":"object","properties":{"a":{"description":"`+strings.Repeat("x", 1<<20)+`"}}}`, ""),
+			tool("deep", strings.Repeat(`{"type":"object","properties":{"a":`, 300)+`{}`+strings.Repeat(`}}`, 300), ""),
+			tool("circular", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"$ref":"#/$defs/a"}}}`, ""),
+			tool("number", `7`, ""), tool("array", `{"type":"array"}`, ""), tool("none", `null`, ""),
+			tool("remote", `{"type":"object","properties":{"a":{"$ref":"https://example.com/schema"}}}`, ""),
+			`null`,
+		)
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		for range 3 {
+			child := exec.Command("/bin/sh", "-c", "trap '' TERM HUP; sleep 300 & sleep 300; sleep 300")
+			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			_ = child.Start()
+		}
+	}
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Name   string
+				Cursor string
+				Meta   struct{ ProgressToken json.RawMessage } `json:"_meta"`
+			}
+		}
+		if json.Unmarshal(line, &m) != nil || m.ID == nil {
+			continue
+		}
+		h.answer(m.ID, m.Method, m.Params.Name, m.Params.Meta.ProgressToken)
+	}
+	if mode == "stubborn" {
+		time.Sleep(time.Hour)
+	}
+}
+
+// tool returns the JSON of a tool.
+func tool(name, schema, annotations string) string {
+	quoted, _ := json.Marshal(name) // a text always can
+	text := `{"name":` + string(quoted) + `,"description":"It is there.","inputSchema":` + schema
+	if annotations != "" {
+		text += `,"annotations":` + annotations
+	}
+	return text + "}"
+}
+
+func (h *hostile) write(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _ = h.out.WriteString(text + "\n")
+	_ = h.out.Flush()
+}
+
+func (h *hostile) result(id json.RawMessage, result string) {
+	h.write(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + result + `}`)
+}
+
+func (h *hostile) say(id json.RawMessage, text string) {
+	quoted, _ := json.Marshal(text) // a text always can
+	h.result(id, `{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
+}
+
+func (h *hostile) answer(id json.RawMessage, method, name string, token json.RawMessage) {
+	switch method {
+	case "initialize":
+		h.result(id, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"hostile","version":"1"}}`)
+		if h.mode == "flood" {
+			go func() {
+				for {
+					h.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1000) + `"}}`)
+				}
+			}()
+		}
+	case "tools/list":
+		next := ""
+		if h.mode == "fold" {
+			next = fmt.Sprintf(`,"nextCursor":"%d"`, time.Now().UnixNano())
+		}
+		h.result(id, `{"tools":[`+strings.Join(h.tools, ",")+`]`+next+`}`)
+	case "tools/call":
+		h.call(id, name, token)
+	case "ping":
+		h.result(id, `{}`)
+	default:
+		h.write(`{"jsonrpc":"2.0","id":` + string(id) + `,"error":{"code":-32601,"message":"Method not found"}}`)
+	}
+}
+
+func (h *hostile) call(id json.RawMessage, name string, token json.RawMessage) {
+	switch name {
+	case "huge":
+		h.say(id, strings.Repeat("x", 50<<20))
+	case "die", "read_and_die":
+		fmt.Fprintln(os.Stderr, "I die")
+		os.Exit(3)
+	case "wait":
+		go func() {
+			for n := range 600 {
+				h.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(token) +
+					fmt.Sprintf(`,"progress":%d,"total":600,"message":"waiting"}}`, n))
+				time.Sleep(100 * time.Millisecond)
+			}
+		}()
+	case "pid":
+		h.say(id, fmt.Sprint(os.Getpid()))
+	default:
+		h.say(id, "fine")
+	}
+	if h.mode == "changes" {
+		h.tools = []string{tool(fmt.Sprintf("renamed_%d", time.Now().UnixNano()), `{"type":"object"}`, ""), tool("ok", `{"type":"object"}`, "")}
+		for range 1000 {
+			h.write(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+	}
+}
