@@ -9,13 +9,18 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"parley/tools/mcp/mcptest"
 )
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil { // the tests wait for other processes most of the time
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"parley": main, "parley-with-more-drivers": moreDrivers})
+	hostile := func() { mcptest.Hostile(os.Args[1]) }
+	testscript.Main(m, map[string]func(){
+		"parley": main, "parley-with-more-drivers": moreDrivers, mcptest.HostileCommand: hostile,
+	})
 }
 
 // TestScripts uses the program as people do.

@@ -118,6 +118,7 @@ func (v *supervisor) run() {
 	late := time.AfterFunc(handshakeWait, v.settle)
 	defer late.Stop()
 	delay := minRetryDelay
+	last := "" // why there was no connection
 	for {
 		begin := time.Now()
 		var held bool
@@ -135,9 +136,15 @@ func (v *supervisor) run() {
 		}
 		if held && time.Since(begin) > steadyTime {
 			delay = minRetryDelay
+			last = ""
 		}
 		wait := delay + rand.N(delay/4)
-		v.log.Warn("MCP server not connected", "err", err, "retry", wait.Round(time.Second), "stderr", v.stderr.last())
+		level := slog.LevelWarn
+		if last == err.Error() { // somebody knows
+			level = slog.LevelDebug
+		}
+		last = err.Error()
+		v.log.Log(v.ctx, level, "MCP server not connected", "err", err, "retry", wait.Round(time.Second))
 		v.fail(err, time.Now().Add(wait))
 		v.settle()
 		timer := time.NewTimer(wait)

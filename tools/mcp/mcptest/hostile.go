@@ -37,11 +37,12 @@ type hostile struct {
 //	stubborn  it ignores that it is to end, and starts processes that do, too
 //	plain     nothing of it
 //
-// In all modes there are the tools ok, huge (50 MB), die, read_and_die (read-only), wait, and pid.
+// In all modes there are the tools ok, read_and_die and pid, which are read-only, and huge (50 MB), die and
+// wait.
 func Hostile(mode string) {
 	h := &hostile{mode: mode, out: bufio.NewWriter(os.Stdout)}
 	h.tools = []string{
-		tool("ok", `{"type":"object"}`, ""), tool("huge", `{"type":"object"}`, ""), tool("die", `{"type":"object"}`, ""),
+		tool("ok", `{"type":"object"}`, `{"readOnlyHint":true}`), tool("huge", `{"type":"object"}`, ""), tool("die", `{"type":"object"}`, ""),
 		tool("read_and_die", `{"type":"object"}`, `{"readOnlyHint":true}`), tool("wait", `{"type":"object"}`, ""),
 		tool("pid", `{"type":"object"}`, `{"readOnlyHint":true}`),
 	}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/tools/mcp/mcptest"
+)
+
+// mcpServers has the config name these servers.
+func (w *testGateway) mcpServers(servers map[string]any) {
+	w.more["tools"] = map[string]any{"mcpServers": servers}
+}
+
+// hostileServer returns the entry of the hostile server. Its processes have mark in their arguments.
+func hostileServer(t *testing.T, mode, mark string) map[string]any {
+	t.Helper()
+	path, err := exec.LookPath(mcptest.HostileCommand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"command": path, "args": []string{mode, mark}}
+}
+
+// marked returns the command lines of processes that have mark in them.
+func marked(t *testing.T, mark string) (lines []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // the process may have ended
+		if strings.Contains(string(text), mark) {
+			lines = append(lines, strings.ReplaceAll(string(text), "\x00", " "))
+		}
+	}
+	return lines
+}
+
+// D-030, D-100: a person in Telegram has the agent use the reference server for files, in the sandbox. For
+// somebody who is no owner it does not exist.
+func TestMCPFromTelegram(t *testing.T) {
+	t.Parallel()
+	index := mcptest.Package(t, "server-filesystem/dist/index.js")
+	notes := t.TempDir()
+	if err := os.WriteFile(filepath.Join(notes, "shopping.txt"), []byte("tea and bread"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newTestGateway(t, obedient)
+	w.mcpServers(map[string]any{"notes": map[string]any{"command": "node", "args": []string{index, notes}}})
+	w.start()
+	call := fmt.Sprintf(`mcp_notes_read_text_file {"path": "%s/shopping.txt"}`, notes)
+	if got := w.does(person, call); !strings.Contains(got, "tea and bread") {
+		t.Errorf("an owner's call: %s", got)
+	}
+	if got := w.does(guest, call); !strings.Contains(got, "Tool 'mcp_notes_read_text_file' not found") {
+		t.Errorf("a guest's call: %s", got)
+	}
+}
+
+// R-S22: when Parley is killed, no process of a server is left, with a sandbox or without one. It is there
+// again after the start.
+func TestMCPServersEndWithParley(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	bare := hostileServer(t, "stubborn", "mark-of-bare-server-17")
+	bare["sandbox"] = "none"
+	w.mcpServers(map[string]any{"bare": bare, "confined": hostileServer(t, "stubborn", "mark-of-confined-server-17")})
+	w.start()
+	if got := w.does(person, "mcp_bare_ok {}", "mcp_confined_ok {}"); strings.Count(got, "fine") != 2 {
+		t.Fatalf("%s", got)
+	}
+	for _, mark := range []string{"mark-of-bare-server-17", "mark-of-confined-server-17"} {
+		if len(marked(t, mark)) == 0 {
+			t.Errorf("no process has %s", mark)
+		}
+	}
+	w.kill()
+	waitFor(t, "the end of all processes", func() bool { return len(marked(t, "-server-17")) == 0 })
+	w.start()
+	if got := w.does(person, "mcp_bare_ok {}", "mcp_confined_ok {}"); strings.Count(got, "fine") != 2 {
+		t.Errorf("%s", got)
+	}
+}
+
+// D-030, D-031, P14: no server is started before the first message. That is answered although twenty of them
+// hang, and the next one at once.
+func TestMCPServersStartWithTheFirstMessage(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	servers := map[string]any{"good": hostileServer(t, "plain", "mark-of-lazy-server-18")}
+	for n := range 20 {
+		hanging := hostileServer(t, "hang", "mark-of-lazy-server-18")
+		hanging["sandbox"] = "none"
+		servers[fmt.Sprintf("hangs%d", n)] = hanging
+	}
+	w.mcpServers(servers)
+	w.start()
+	w.logs("programs of models run in", 1) // some seconds after the start
+	if lines := marked(t, "mark-of-lazy-server-18"); len(lines) > 0 {
+		t.Errorf("before the first message there are %q", lines)
+	}
+	begin := time.Now()
+	if got := w.does(person, "mcp_good_ok {}"); !strings.Contains(got, "fine") {
+		t.Errorf("%s", got)
+	}
+	if took := time.Since(begin); took > 25*time.Second {
+		t.Errorf("the first message took %v", took)
+	}
+	begin = time.Now()
+	if got := w.does(person, "mcp_good_ok {}"); !strings.Contains(got, "fine") {
+		t.Errorf("%s", got)
+	}
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("the second message took %v", took)
+	}
+}
+
+// A change of the config counts at once.
+func TestMCPServersAreLive(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	w.mcpServers(map[string]any{"first": hostileServer(t, "plain", "mark-of-live-server-19")})
+	w.start()
+	if got := w.does(person, "mcp_first_ok {}"); !strings.Contains(got, "fine") {
+		t.Errorf("%s", got)
+	}
+	w.mcpServers(map[string]any{"second": hostileServer(t, "plain", "mark-of-other-server-19")})
+	w.config()
+	waitFor(t, "the end of the first server", func() bool { return len(marked(t, "mark-of-live-server-19")) == 0 })
+	if got := w.does(person, "mcp_second_ok {}", "mcp_first_ok {}"); strings.Count(got, "fine") != 1 {
+		t.Errorf("%s", got)
+	}
+}
