@@ -293,7 +293,7 @@ func TestTortureDiscordHistory(t *testing.T) {
 			for late := time.Now().Add(testTimeout); len(h.missing()) > 0 && time.Now().Before(late); {
 				select { // what was delivered last
 				case <-h.received:
-				case <-time.After(20 * time.Second):
+				case <-time.After(testTimeout):
 					late = time.Now()
 				}
 			}

@@ -36,7 +36,7 @@ func FuzzStream(f *testing.F) {
 		var rec recorder
 		start := time.Now()
 		m, err := openai.New(openai.Config{Name: "main", APIKey: key, Model: "x", Transport: body(s)}).Generate(t.Context(), llmtest.Say("hi"), rec.record)
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 30*time.Second {
 			t.Fatalf("took %v", took)
 		}
 		if err != nil {

@@ -199,7 +199,7 @@ func TestBombs(t *testing.T) {
 		}
 		delete(bombs, p.Name)
 	}
-	if took := time.Since(began); took > 3*time.Second || len(bombs) > 0 {
+	if took := time.Since(began); took > 30*time.Second || len(bombs) > 0 {
 		t.Errorf("it took %v; left %v", took, len(bombs))
 	}
 }

@@ -78,7 +78,7 @@ func contents(s store.Store) (all map[string]string, damaged int, err error) {
 		return all, damaged + 1, err
 	}
 	for {
-		limited, cancel := context.WithTimeout(ctx, time.Second) // what cannot be read is not handed out
+		limited, cancel := context.WithTimeout(ctx, 30*time.Second) // what cannot be read is not handed out
 		item, e := q.Pull(limited)
 		cancel()
 		if errors.Is(e, context.DeadlineExceeded) {

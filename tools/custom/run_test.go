@@ -301,7 +301,7 @@ func TestTimeout(t *testing.T) {
 	})
 	start := time.Now()
 	r := s.try(t, "loop", args{})
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if r.Status != "timeout" || r.Success || r.Output != "begun" ||

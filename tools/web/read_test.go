@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -411,14 +411,25 @@ func TestFetchPage(t *testing.T) {
 // A-035: ten pages, five at a time, in the order asked; eleven are refused before any is read.
 func TestCrawlBatch(t *testing.T) {
 	s := newSite(t)
-	var asked, now, most atomic.Int32
+	var mu sync.Mutex
+	asked, now, most, five := 0, 0, 0, make(chan struct{}) // is closed when five have come in
 	s.mux.HandleFunc("/page/{n}", func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		for n := now.Add(1); n > most.Load(); {
-			most.Store(n)
+		mu.Lock()
+		asked++
+		now++
+		most = max(most, now)
+		if asked == 5 {
+			close(five)
 		}
-		defer now.Add(-1)
-		time.Sleep(30 * time.Millisecond) // so that the others come in meanwhile
+		mu.Unlock()
+		select {
+		case <-five:
+		case <-time.After(time.Minute):
+		}
+		time.Sleep(30 * time.Millisecond) // so that a sixth would come in meanwhile
+		mu.Lock()
+		now--
+		mu.Unlock()
 		fmt.Fprintf(w, "<title>t</title><p>page %s", r.PathValue("n"))
 	})
 	urls := func(n int) string {
@@ -429,8 +440,8 @@ func TestCrawlBatch(t *testing.T) {
 		return quote(list)
 	}
 	r := s.call("crawl_batch", `{"urls":`+urls(11)+`}`)
-	if r.Text != `{"success":false,"data":null,"error":"Maximum 10 pages can be fetched at once"}` || asked.Load() != 0 {
-		t.Errorf("11 pages: %s, %d requests", r.Text, asked.Load())
+	if r.Text != `{"success":false,"data":null,"error":"Maximum 10 pages can be fetched at once"}` || asked != 0 {
+		t.Errorf("11 pages: %s, %d requests", r.Text, asked)
 	}
 	var want []string
 	for i := range 10 {
@@ -440,9 +451,11 @@ func TestCrawlBatch(t *testing.T) {
 	if r.Text != `{"success":true,"data":{"results":[`+strings.Join(want, ",")+`],"total":10},"error":null}` {
 		t.Errorf("10 pages: %s", r.Text)
 	}
-	if most.Load() != 5 {
-		t.Errorf("%d at once, want 5", most.Load())
+	mu.Lock()
+	if most != 5 {
+		t.Errorf("%d at once, want 5", most)
 	}
+	mu.Unlock()
 	r = s.call("crawl_batch", `{"urls":["%s/nope","%s/page/1"],"extract_type":"structured"}`)
 	if r.Failed || !strings.Contains(r.Text, `{"error":"HTTP 404 Not Found","url":"`+s.srv.URL+`/nope"},{"description":"","links":[],"text":`) {
 		t.Errorf("one is missing: %s", r.Text)
@@ -521,7 +534,7 @@ func TestHostile(t *testing.T) {
 			}
 			took := time.Since(start)
 			runtime.ReadMemStats(&after)
-			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 1000 || took > 10*time.Second {
+			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 1000 || took > 30*time.Second {
 				t.Errorf("took %d MB and %v", used, took)
 			}
 		})
