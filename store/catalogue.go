@@ -17,6 +17,7 @@ const (
 	BucketJobs             = "jobs"
 	BucketLastSent         = "last sent"
 	BucketLedger           = "ledger"
+	BucketMCPPins          = "mcp pins"
 	BucketMemoryChanges    = "memory changes"
 	BucketMemoryHeads      = "memory heads"
 	BucketMemoryTexts      = "memory texts"
@@ -96,6 +97,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketJobs, "scheduled jobs and their last runs", "scheduler, when a job is removed or over"},
 		{"bucket", BucketLastSent, "the reply sent last to each chat", "channels, after 30 days"},
 		{"bucket", BucketLedger, "what each account used of a day", "agent, after 40 days"},
+		{"bucket", BucketMCPPins, "what was approved of each MCP server", "nobody: one value per server"},
 		{"bucket", BucketMemoryChanges, "changes of long-term memory", "memory, all but the last 200 of a person"},
 		{"bucket", BucketMemoryHeads, "the state of each person's memory", "nobody: one value per person"},
 		{"bucket", BucketMemoryTexts, "texts of memory files, by digest", "memory, when no change needs them"},

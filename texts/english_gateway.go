@@ -10,6 +10,7 @@ func englishGateway() Gateway {
 			Dream:    "go over my memory now; log, restore, accept: its changes",
 			Skills:   "what I have learnt to do",
 			Groups:   "switch groups of tools off and on, for you",
+			MCP:      "MCP servers: what they offer, and changes to approve",
 			NotDone:  "I could not do that: %s.",
 		},
 		Jobs: Jobs{

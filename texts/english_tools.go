@@ -48,6 +48,7 @@ func englishTools() Tools {
 			Fixed:       "The owner has decided about %s.",
 			OnlyOwners:  "In a group chat only owners can switch tools.",
 		},
+		MCP: englishMCP(),
 		Approval: Approval{
 			May:     "May I use `%s`?",
 			More:    "… and %d more characters, at the end `%s`",
@@ -67,5 +68,48 @@ func englishTools() Tools {
 			WaitingForYou:   "waiting for your approval",
 			WaitingForOwner: "waiting for an owner's approval",
 		},
+	}
+}
+
+func englishMCP() MCP {
+	return MCP{
+		Usage: "/mcp lists the MCP servers.\n\n/mcp show NAME – more about one, and what it has changed\n" +
+			"/mcp approve NAME CODE – approve what it has changed; the code is in what /mcp show says\n" +
+			"/mcp reconnect NAME – connect it anew",
+		None:          "There are no MCP servers that you can use here.",
+		List:          "MCP servers:",
+		End:           "/mcp show NAME tells more about one.",
+		Server:        "**%s**: %s",
+		Idle:          "nobody has used it yet",
+		Connecting:    "it is being connected",
+		Connected:     "connected",
+		Disabled:      "switched off in the config",
+		Ended:         "ended",
+		Failed:        "not connected (%s); the next attempt is at %s",
+		Offers:        oneOrMany("1 tool", "%[1]d tools"),
+		Waiting:       oneOrMany("**1 change waits for approval**", "**%[1]d changes wait for approval**"),
+		Calls:         "calls: %d, failed: %d, on average %v",
+		Tool:          "tool",
+		Resource:      "resource",
+		Template:      "resource template",
+		Prompt:        "prompt",
+		Instructions:  "instructions of the server",
+		Added:         "new: %s %s",
+		Changed:       "changed: %s %s (%s)",
+		Renamed:       "renamed: %s %s, the same as %s but for its name",
+		Damaged:       "What was approved of it earlier cannot be read any more. So all that it offers waits.",
+		ConfigChanged: "Since the last approval, its entry in the config was changed. Before and now:",
+		HowToApprove:  "If you want this to be used: `/mcp approve %s %s`",
+		Cut:           "The rest does not fit here. The page %s shows all of it.",
+		Approved:      "Approved. What %s offers now is used from the next message on.",
+		Nothing:       "Nothing of %s waits for approval.",
+		Stale:         "%s has changed again since you looked, so nothing was approved. This is how it is now:",
+		Reconnecting:  "%s is being connected anew.",
+		Unknown:       "There is no MCP server called %s. There are: %s",
+		OnlyOwners:    "Only owners can do that.",
+		OnlyPrivate:   "Please ask me that in a private chat.",
+		Notice: oneOrMany(
+			"The MCP server %[2]s offers something that you have not approved. I do not use it until you do: /mcp show %[2]s",
+			"The MCP server %[2]s offers %[1]d things that you have not approved. I do not use them until you do: /mcp show %[2]s"),
 	}
 }

@@ -14,7 +14,7 @@ type Gateway struct {
 
 // GatewayCommands says in /help and in menus what each command does.
 type GatewayCommands struct {
-	Cron, Memory, Remember, Forget, Dream, Skills, Groups string
+	Cron, Memory, Remember, Forget, Dream, Skills, Groups, MCP string
 
 	NotDone Format // the command was understood and could not be done: why
 }

@@ -5,6 +5,7 @@ type Tools struct {
 	Approval Approval
 	Subtask  Subtask
 	Groups   Groups
+	MCP      MCP
 	Struck   Format // the same error three times ends the answer: the error
 }
 
@@ -59,4 +60,33 @@ type Subtask struct {
 	Creating, Running, Succeeded, Failed Format // the name of the task
 
 	Done Format // how many are done, of how many
+}
+
+// MCP is what /mcp says of MCP servers.
+type MCP struct {
+	Usage string
+	None  string // there are no servers for the person
+	List  string // above the list
+	End   string // below the list, for owners
+
+	Server                                       Format // one of the list: its name, its state
+	Idle, Connecting, Connected, Disabled, Ended string // its state
+	Failed                                       Format // its state: why, when the next attempt is
+	Offers, Waiting                              Count  // of its tools; of the changes that an owner has not approved
+	Calls                                        Format // how many, how many failed, how long one takes
+
+	Tool, Resource, Template, Prompt, Instructions string // the kinds of what a server offers
+	Added                                          Format // a change: the kind, the name
+	Changed                                        Format // the kind, the name, which parts
+	Renamed                                        Format // the kind, the name, the name it was approved with
+	Damaged                                        string // what was approved cannot be read any more
+	ConfigChanged                                  string // above what the config said and says about the server
+	HowToApprove                                   Format // the name, the code
+	Cut                                            Format // a difference was too long: the path of the page with all of it
+
+	Approved, Nothing, Stale, Reconnecting Format // the name
+	Unknown                                Format // a name that no server has, those that there are
+	OnlyOwners, OnlyPrivate                string
+
+	Notice Count // what owners are told when a server changes: the number of changes, the name
 }

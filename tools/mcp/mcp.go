@@ -354,6 +354,7 @@ type State struct {
 	Since  time.Time // when Phase began
 
 	Tools     int    // that are offered, resources and prompts included
+	Withheld  int    // that are not, because Config.Review withholds them
 	Protocol  string // "" before the first connection
 	PID       int    // of its program, or of what confines it; 0 if none is running
 	LastError string // why the last connection ended, or none was made; "" if nothing went wrong

@@ -239,7 +239,7 @@ func (v *supervisor) offer(c *connection, l Listing) error {
 			return fmt.Errorf("review what the server offers: %w", err)
 		}
 	}
-	offered := v.makeTools(approved)
+	offered := v.addWithheld(v.makeTools(approved), l)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.known = l
@@ -340,12 +340,14 @@ func (v *supervisor) warnOnce(message string, args ...any) {
 func (v *supervisor) state() State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	listed, withheld := countListed(v.offered)
 	s := State{
 		Server:   v.key.server,
 		Who:      v.key.who,
 		Phase:    v.phase,
 		Since:    v.since,
-		Tools:    len(v.offered),
+		Tools:    listed,
+		Withheld: withheld,
 		Protocol: v.known.Protocol,
 		PID:      v.pid,
 		Stderr:   v.stderr.lines(),
