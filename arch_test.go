@@ -36,7 +36,7 @@ var floors = map[string]string{
 	"web":       "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
 	"config":    "channels/admission host scheduler tools/mcp tools/network tools/sandbox/proxy tools/web web",
 	"host":      "store",
-	"admin":     "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/mem web",
+	"admin":     "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/mem tools/mcp/manage web",
 	"doctor":    "backup channels channels/console channels/network host llm store/bolt tools/sandbox web",
 	"cmd":       "admin agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
 }
@@ -50,6 +50,7 @@ var rooms = map[string]string{
 	"channels/safetext":   "chat",
 	"tools/network":       "",
 	"tools/arguments":     "chat",
+	"tools/mcp/manage":    "chat texts tools tools/mcp tools/mcp/pins",
 	"agent/activity":      "chat",
 	"agent/budget":        "chat llm store texts",
 	"agent/conversation":  "chat llm memory panics store texts tools tools/untrusted workspace",
@@ -59,6 +60,7 @@ var rooms = map[string]string{
 	"agent/subagents":     "chat store texts tools",
 	"agent/summary":       "agent/budget agent/conversation chat llm memory tools",
 	"web/layout":          "response",
+	"web/mcppages":        "chat response tools/mcp tools/mcp/manage tools/mcp/pins web/layout web/toolpages",
 	"web/toolpages":       "chat response store tools tools/custom tools/policy web/layout",
 }
 
@@ -94,7 +96,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response web web/layout web/toolpages",
+	"maragu.dev/gomponents": "channels/web response web web/layout web/mcppages web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "memory/skills",

@@ -40,9 +40,9 @@ func (a *admin) views() []route {
 	)
 }
 
-// tools returns the routes of the policy, custom tools and approvals.
+// tools returns the routes of the policy, custom tools, approvals and MCP servers.
 func (a *admin) tools() (routes []route) {
-	for _, rt := range a.cfg.Gateway.ToolAdmin.Routes() {
+	for _, rt := range append(a.cfg.Gateway.ToolAdmin.Routes(), a.cfg.Gateway.MCP.Routes()...) {
 		may := administrator
 		if rt.Anybody {
 			may = person

@@ -12,6 +12,7 @@ import (
 	"parley/llm"
 	"parley/memory"
 	"parley/redact"
+	"parley/web/mcppages"
 	"parley/web/toolpages"
 )
 
@@ -23,6 +24,7 @@ type Gateway struct {
 	Scheduler     Scheduler
 	Notes         *memory.Notes // long-term memory
 	ToolAdmin     toolpages.Admin
+	MCP           mcppages.Admin
 
 	Model    func() string                  // the name of the model that answers
 	Reasons  func(context.Context) []string // why the gateway is not ready; empty when it is

@@ -23,6 +23,7 @@ import (
 	"parley/channels/console"
 	webchat "parley/channels/web"
 	"parley/chat"
+	"parley/cmd/gateway/mcpservers"
 	"parley/cmd/gateway/sandboxes"
 	"parley/config"
 	"parley/host"
@@ -37,10 +38,10 @@ import (
 	"parley/tools/custom"
 	"parley/tools/files"
 	"parley/tools/mcp"
+	"parley/tools/mcp/manage"
 	"parley/tools/oversight"
 	"parley/tools/policy"
 	"parley/tools/sandbox"
-	"parley/tools/sandbox/none"
 	"parley/tools/shell"
 	"parley/web"
 	"parley/web/observe"
@@ -104,6 +105,7 @@ type gateway struct {
 	sandbox     *sandbox.Auto // runs the programs that tools start
 	shell       *shell.Shell  // runs the agent's commands
 	mcp         *mcp.Servers
+	mcpManager  *manage.Manager
 
 	// HTTP.
 	observer  *observe.Observer
@@ -171,15 +173,6 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		Owner: g.Config.DataDir,
 		Hide:  []string{g.Config.DataDir, g.Config.File},
 	})
-	g.mcp = mcp.New(mcp.Config{
-		Log:       g.Log,
-		Sandbox:   g.sandbox,
-		Bare:      none.Runner{},
-		Folder:    filepath.Join(g.Config.DataDir, "mcp"),
-		Hidden:    []string{g.Config.DataDir, g.Config.File},
-		Version:   version(),
-		MaxStored: g.maxStored,
-	})
 	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {
 		return err
@@ -240,6 +233,21 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	if g.customTools, err = custom.Open(filepath.Join(g.Config.DataDir, custom.Folder), g.Log); err != nil {
 		return err
 	}
+	g.mcp, g.mcpManager = mcpservers.New(mcpservers.Config{
+		Log:        g.Log,
+		Store:      g.store,
+		Sandbox:    g.sandbox,
+		DataDir:    g.Config.DataDir,
+		File:       g.Config.File,
+		Version:    version(),
+		MaxStored:  g.maxStored,
+		Redact:     g.redact,
+		Texts:      g.texts,
+		Audit:      g.auditLog.Add,
+		Zone:       g.Config.Zone(),
+		TellOwners: func(ctx context.Context, id, text string) error { return g.hub.TellOwners(ctx, id, text) },
+		Brief:      g.Brief,
+	})
 	return g.openWorkspace(ctx)
 }
 
@@ -331,7 +339,8 @@ func (g *gateway) forgetSession(ctx context.Context, id chat.SessionID) error {
 func (g *gateway) commands() []agent.Command {
 	cron := agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHostOf(g).command}
 	groups := agent.Command{Name: "groups", Help: g.texts.Gateway.Commands.Groups, Do: toolboxOf(g).groups}
-	return append(g.knowledge.commands(), cron, groups)
+	servers := agent.Command{Name: "mcp", Help: g.texts.Gateway.Commands.MCP, Do: g.mcpManager.Command}
+	return append(g.knowledge.commands(), cron, groups, servers)
 }
 
 // menu is what the channels show people of all commands.

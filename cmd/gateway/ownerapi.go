@@ -11,6 +11,7 @@ import (
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
+	"parley/web/mcppages"
 	"parley/web/toolpages"
 )
 
@@ -32,6 +33,7 @@ func (o ownerAPI) view() web.Gateway {
 		},
 		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
 		ToolAdmin: o.toolAdmin(),
+		MCP:       mcppages.Admin{Manager: o.app.mcpManager, Zone: o.app.Config.Zone()},
 		Scheduler: o.jobs(),
 		Notes:     o.app.knowledge.notes,
 		Model:     func() string { return o.app.now.Load().Agent.Model },

@@ -9,6 +9,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -267,6 +268,9 @@ func (s *Servers) supervisors(scope tools.Scope) (list []*supervisor) {
 	return list
 }
 
+// ErrDisabled says that the config has switched a server off.
+var ErrDisabled = errors.New("the MCP server is switched off in the config")
+
 // Reconnect ends the connections of a server, if there are any, and makes them anew at once. If
 // nobody has used the server so far, it connects. The error is for people who named a server.
 func (s *Servers) Reconnect(name string) error {
@@ -278,7 +282,7 @@ func (s *Servers) Reconnect(name string) error {
 		names := strings.Join(slices.Sorted(maps.Keys(s.used)), ", ")
 		return fmt.Errorf("there is no MCP server %q; there are: %s", name, names)
 	case !server.Enabled:
-		return fmt.Errorf("the MCP server %s is switched off in the config", name)
+		return fmt.Errorf("%w: %s", ErrDisabled, name)
 	}
 	found := false
 	for k, v := range s.all {

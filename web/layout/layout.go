@@ -3,6 +3,7 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -21,6 +22,7 @@ var sections = []struct{ path, title string }{
 	{"/owner/usage", "Usage"},
 	{"/owner/tools", "Tools"},
 	{"/admin/custom-tools", "Custom tools"},
+	{"/admin/mcp", "MCP servers"},
 	{"/admin/policy", "Policy"},
 	{"/admin/approvals", "Approvals"},
 	{"/owner/cron", "Scheduled jobs"},
@@ -105,6 +107,20 @@ func Excerpt(text string) string { return fmt.Sprintf("%.300s", text) }
 
 // Coloured returns text in the colour of that class of the style sheet.
 func Coloured(class, text string) g.Node { return h.Span(h.Class(class), g.Text(text)) }
+
+// Diff returns a unified diff, each line in the colour of its kind.
+func Diff(label, diff string) g.Node {
+	kinds := map[string]string{"+": "add", "-": "cut", "@": "at"}
+	var all g.Group
+	for line := range strings.Lines(diff) {
+		kind := cmp.Or(kinds[line[:1]], "same")
+		if strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ") {
+			kind = "at"
+		}
+		all = append(all, Coloured(kind, line))
+	}
+	return h.Pre(h.Class("diff"), h.TabIndex("0"), h.Aria("label", label), all)
+}
 
 // PostButton returns a button that posts to path once the owner confirms. Without a
 // question it posts at once.

@@ -338,25 +338,12 @@ func (a *Admin) diffPage(w http.ResponseWriter, r *http.Request, _ chat.Sender) 
 	return page(w, id, g.Group{
 		back,
 		h.P(g.Text("From version " + version + " to the tool now:")),
-		h.Pre(h.Class("diff"), h.TabIndex("0"), h.Aria("label", "Differences"), diffLines(diff)),
+		layout.Diff("Differences", diff),
 		h.P(h.Button(h.Data("post", "/api/admin/custom-tools/restore"), h.Data("body", string(body)),
 			h.Data("then", link("edit", id)),
 			layout.Confirmation("Restore version "+version+"? The present one is kept as a version."),
 			g.Text("Restore version "+version))),
 	})
-}
-
-// diffLines returns the lines of a unified diff, each in the colour of its kind.
-func diffLines(diff string) (all g.Group) {
-	kinds := map[string]string{"+": "add", "-": "cut", "@": "at"}
-	for line := range strings.Lines(diff) {
-		kind := cmp.Or(kinds[line[:1]], "same")
-		if strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ") {
-			kind = "at"
-		}
-		all = append(all, layout.Coloured(kind, line))
-	}
-	return all
 }
 
 // draftOf returns what the editor holds, as its form sends it.
