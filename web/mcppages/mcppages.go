@@ -215,7 +215,7 @@ func (a Admin) status(s manage.Status) g.Node {
 		since = " since " + a.formatTime(s.Since)
 	}
 	return g.Group{
-		h.Dl(
+		h.Div(h.Class("jobs"), h.Dl(
 			g.If(s.Person != "", item("For", g.Text(string(s.Person)))),
 			item("State", state(s), g.Text(since)),
 			g.If(s.LastError != "", item("Last error", g.Text(s.LastError))),
@@ -224,7 +224,7 @@ func (a Admin) status(s manage.Status) g.Node {
 			item("Tools", g.Text(fmt.Sprintf("%d offered, %d withheld", s.Tools, s.Withheld))),
 			item("Calls", g.Text(calls(s))),
 			g.If(!s.LastCall.IsZero(), item("Last call", g.Text(a.formatTime(s.LastCall)))),
-		),
+		)),
 		g.If(len(s.Stderr) > 0, h.Details(h.Summary(g.Text("What its program wrote last")),
 			h.Pre(h.TabIndex("0"), g.Map(s.Stderr, func(line string) g.Node { return g.Text(line + "\n") })))),
 	}
