@@ -141,14 +141,22 @@ func (c *Client) Request(ctx context.Context, method, path string, in any) (io.R
 
 // readRefusal returns the error that the gateway answered with.
 func readRefusal(resp *http.Response) error {
-	var refusal struct{ Error struct{ Message string } }
-	if json.NewDecoder(resp.Body).Decode(&refusal) != nil || refusal.Error.Message == "" {
+	var refusal struct{ Error json.RawMessage }
+	var long struct{ Message string }
+	if json.NewDecoder(resp.Body).Decode(&refusal) != nil {
 		return fmt.Errorf("the gateway says %s", resp.Status)
 	}
-	if resp.StatusCode == http.StatusNotFound {
-		return fmt.Errorf("%w: %s", ErrNotFound, refusal.Error.Message)
+	text := "" // the API about tools has only the text
+	if json.Unmarshal(refusal.Error, &text) != nil && json.Unmarshal(refusal.Error, &long) == nil {
+		text = long.Message
 	}
-	return Refusal(refusal.Error.Message)
+	switch {
+	case text == "":
+		return fmt.Errorf("the gateway says %s", resp.Status)
+	case resp.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%w: %s", ErrNotFound, text)
+	}
+	return Refusal(text)
 }
 
 // startTimeout is the time that a command waits for a gateway that is about to start.

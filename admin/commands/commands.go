@@ -28,7 +28,7 @@ type Config struct {
 func New(c Config) []*cobra.Command {
 	s := commands{c}
 	return []*cobra.Command{
-		s.sessions(), s.jobs(), s.audit(), s.pair(), s.status(), s.backup(), s.link(), s.key(), s.replay(),
+		s.sessions(), s.jobs(), s.audit(), s.pair(), s.status(), s.backup(), s.link(), s.key(), s.replay(), s.mcp(),
 	}
 }
 
