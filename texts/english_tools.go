@@ -109,7 +109,9 @@ func englishMCP() MCP {
 		OnlyOwners:    "Only owners can do that.",
 		OnlyPrivate:   "Please ask me that in a private chat.",
 		Notice: oneOrMany(
-			"The MCP server %[2]s offers something that you have not approved. I do not use it until you do: /mcp show %[2]s",
-			"The MCP server %[2]s offers %[1]d things that you have not approved. I do not use them until you do: /mcp show %[2]s"),
+			"The MCP server %[2]s offers something that you have not approved. "+
+				"I do not use it until you do: /mcp show %[2]s",
+			"The MCP server %[2]s offers %[1]d things that you have not approved. "+
+				"I do not use them until you do: /mcp show %[2]s"),
 	}
 }

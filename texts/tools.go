@@ -82,7 +82,7 @@ type MCP struct {
 	Damaged                                        string // what was approved cannot be read any more
 	ConfigChanged                                  string // above what the config said and says about the server
 	HowToApprove                                   Format // the name, the code
-	Cut                                            Format // a difference was too long: the path of the page with all of it
+	Cut                                            Format // a difference was too long: the path of the page that has it
 
 	Approved, Nothing, Stale, Reconnecting Format // the name
 	Unknown                                Format // a name that no server has, those that there are

@@ -8,6 +8,7 @@ import (
 
 	"parley/admin"
 	"parley/channels/network"
+	"parley/cmd/gateway/mcpservers"
 	"parley/config"
 	"parley/doctor"
 	"parley/host"
@@ -45,6 +46,14 @@ func statusOf(ctx context.Context, c *config.Config) (o web.Overview, err error)
 	return o, errors.Join(err, client.Close())
 }
 
+// clientOf returns what makes clients of the gateway that runs, nil if none does.
+func clientOf(c *config.Config, running doctor.Gateway) func() *admin.Client {
+	if !running.Runs() {
+		return nil
+	}
+	return func() *admin.Client { return admin.NewClient(admin.Socket(c.DataDir)) }
+}
+
 // checks lists what the doctor looks at, while running may use the data of c.
 func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	add := func(name string, run func(context.Context) doctor.Finding) {
@@ -67,6 +76,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 		add("custom tools", func(context.Context) doctor.Finding { return checkCustomTools(c) })
 	}
 	add("python", func(context.Context) doctor.Finding { return doctor.Python(python.Find()) })
+	all = append(all, mcpservers.Checks(c.Tools.MCPServers, clientOf(c, running))...)
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
 		add("model "+name, func(ctx context.Context) doctor.Finding { return checkModel(ctx, name, c.Models[name]) })
 	}

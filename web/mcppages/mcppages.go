@@ -143,7 +143,8 @@ func (a Admin) listPage(w http.ResponseWriter, r *http.Request, _ chat.Sender) e
 	}
 	rows := g.Map(all, func(s manage.Status) g.Node {
 		return h.Tr(
-			layout.RowHead(h.A(h.Href(serverPath(s.Name)), g.Text(s.Name)), g.If(s.Person != "", g.Text(" ("+string(s.Person)+")"))),
+			layout.RowHead(h.A(h.Href(serverPath(s.Name)), g.Text(s.Name)),
+				g.If(s.Person != "", g.Text(" ("+string(s.Person)+")"))),
 			h.Td(state(s)),
 			layout.Cell(s.Tools),
 			h.Td(changes(s)),
@@ -245,7 +246,8 @@ func (a Admin) pending(name string, report manage.Report) g.Node {
 		h.P(g.Text("Since " + a.formatTime(p.Since) + ", the server offers what no owner has approved. The agent " +
 			"does not use it, and is not shown it. Descriptions are instructions to the agent: read them. " +
 			"Characters that cannot be seen are shown by their numbers.")),
-		g.If(p.Damaged, h.P(h.Class("bad"), g.Text("What was approved earlier cannot be read any more: all of it waits."))),
+		g.If(p.Damaged, h.P(h.Class("bad"),
+			g.Text("What was approved earlier cannot be read any more: all of it waits."))),
 		g.If(p.Before != "", g.Group{
 			h.P(g.Text("The entry in the config was changed since the last approval. Before, and now:")),
 			h.Pre(h.TabIndex("0"), g.Text(p.Before+"\n"+p.Command)),

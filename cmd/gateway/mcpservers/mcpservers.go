@@ -2,11 +2,18 @@
 package mcpservers
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"parley/admin"
+	"parley/doctor"
 	"parley/store"
 	"parley/texts"
 	"parley/tools/mcp"
@@ -61,4 +68,41 @@ func New(c Config) (*mcp.Servers, *manage.Manager) {
 		Zone:    c.Zone,
 		Idle:    c.Brief,
 	})
+}
+
+// Checks returns what the doctor looks at, by name: each of the servers. client asks the gateway that
+// runs; it is nil if none does.
+func Checks(servers map[string]*mcp.Server, newClient func() *admin.Client) (all []doctor.Check) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		s := doctor.MCPServer{Name: name, Off: !servers[name].Enabled, Find: findProgram}
+		if servers[name].URL == "" {
+			s.Command = servers[name].Command
+		}
+		if newClient != nil {
+			s.State = func(ctx context.Context) (doctor.MCPState, error) { return stateOf(ctx, newClient(), name) }
+		}
+		all = append(all, doctor.Check{Name: "mcp " + name, Run: s.Check})
+	}
+	return all
+}
+
+func findProgram(name string) error {
+	_, err := exec.LookPath(name)
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// stateOf asks a gateway how a server is.
+func stateOf(ctx context.Context, client *admin.Client, name string) (state doctor.MCPState, err error) {
+	all, err := client.MCPServers(ctx)
+	for _, s := range all {
+		if s.Name == name {
+			state.Phase = string(s.Phase)
+			state.Problem = cmp.Or(state.Problem, s.LastError)
+			state.Changes = s.Changes
+		}
+	}
+	return state, errors.Join(err, client.Close())
 }

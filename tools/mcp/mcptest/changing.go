@@ -26,9 +26,14 @@ func NewChanging(t testing.TB) *Changing {
 	return &Changing{URL: at.URL, server: server}
 }
 
-// Offer adds a tool, or changes the one of that name. It says its own name.
+// Offer adds a tool, or changes the one of that name. It only reads, and says its own name.
 func (c *Changing) Offer(name, description string) {
-	tool := &sdk.Tool{Name: name, Description: description, InputSchema: map[string]any{"type": "object"}}
+	tool := &sdk.Tool{
+		Name:        name,
+		Description: description,
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true},
+		InputSchema: map[string]any{"type": "object"},
+	}
 	c.server.AddTool(tool, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "this is " + name}}}, nil
 	})

@@ -119,7 +119,9 @@ func itemsOf(l *mcp.Listing) (seen map[string]string, tooLong []string) {
 	}
 	l.Tools = filter(l.Tools, func(t *sdk.Tool) bool { return add(Tool, t.Name, ofTool(t)) })
 	l.Resources = filter(l.Resources, func(r *sdk.Resource) bool { return add(Resource, r.Name, ofResource(r)) })
-	l.Templates = filter(l.Templates, func(t *sdk.ResourceTemplate) bool { return add(Template, t.Name, ofTemplate(t)) })
+	l.Templates = filter(l.Templates, func(t *sdk.ResourceTemplate) bool {
+		return add(Template, t.Name, ofTemplate(t))
+	})
 	l.Prompts = filter(l.Prompts, func(p *sdk.Prompt) bool { return add(Prompt, p.Name, ofPrompt(p)) })
 	text := canonical(map[string]any{"text": l.Instructions})
 	if l.Instructions != "" && !add(Instructions, "", text) {

@@ -110,7 +110,7 @@ func (b *Book) Review(ctx context.Context, server string, s mcp.Server, l mcp.Li
 		return r.review(seen, command)
 	})
 	if err != nil {
-		return mcp.Listing{}, fmt.Errorf("compare what the MCP server %s offers with what was approved: %w", server, err)
+		return mcp.Listing{}, fmt.Errorf("compare with what was approved of the MCP server %s: %w", server, err)
 	}
 	if first && len(r.Approved) > 0 {
 		b.config.Log.Info("MCP server is used for the first time: what it offers is approved", "server", server,
