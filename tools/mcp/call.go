@@ -65,7 +65,7 @@ func (v *supervisor) call(ctx context.Context, call tools.Call, r request) (tool
 			poke(c.doubt)
 			text := fmt.Sprintf("(MCP %s timed out after %v)", r.what, v.server.ToolTimeout)
 			return tools.Result{Text: text, Failed: true, Code: tools.CodeTimeout}, nil
-		case !c.hasEnded():
+		case !c.isLostAfter(err):
 			return failure(r.what, kindOf(err), describe(err)), nil
 		}
 		if r.readOnly && attempt == 0 && v.awaitNext(limited, c) {
@@ -107,7 +107,7 @@ func (c *connection) hasEnded() bool {
 	case <-c.done:
 		return true
 	default:
-		return c.ctx.Err() != nil
+		return c.lost.Load() || c.ctx.Err() != nil
 	}
 }
 

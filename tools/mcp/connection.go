@@ -38,6 +38,7 @@ type connection struct {
 	ctx    context.Context // lasts as long as the connection
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the session has ended
+	lost   atomic.Bool   // nothing is answered any more, although the session has not ended yet
 
 	changed chan struct{} // the lists have changed
 	doubt   chan struct{} // a call has timed out: the server may not be there any more
@@ -281,6 +282,20 @@ func (c *connection) close() {
 	c.cancel(errors.New("the connection was closed"))
 	<-closed
 	<-c.done
+}
+
+// isLostAfter reports whether err came of the end of the connection. A request fails a moment before the
+// session has ended: only another one tells whether the server is there.
+func (c *connection) isLostAfter(err error) bool {
+	if c.hasEnded() {
+		return true
+	}
+	if _, answered := errors.AsType[*jsonrpc.Error](err); answered || c.isThere() {
+		return false
+	}
+	c.lost.Store(true)
+	poke(c.doubt)
+	return true
 }
 
 // isThere reports whether the server answers.

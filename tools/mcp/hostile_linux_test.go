@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -36,15 +37,15 @@ func TestHandshakeThatHangs(t *testing.T) {
 	r := newRig(t, map[string]*mcp.Server{"bad": hostile(t, "hang"), "worse": hostile(t, "garbage"), "good": hostile(t, "plain")})
 	begin := time.Now()
 	names := strings.Join(r.names(), " ")
-	if took := time.Since(begin); took > 11*time.Second || !strings.Contains(names, "mcp_good_ok") || strings.Contains(names, "bad") {
+	if took := time.Since(begin); took > 18*time.Second || !strings.Contains(names, "mcp_good_ok") || strings.Contains(names, "bad") {
 		t.Errorf("after %v there are %s", took, names)
 	}
 	begin = time.Now()
 	r.names()
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("the second turn waited %v", took)
 	}
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		bad, worse := r.States()[0], r.States()[2]
 		if strings.Contains(bad.LastError, "did not answer the handshake") && worse.LastError != "" {
 			break
@@ -105,7 +106,7 @@ func TestHugeResult(t *testing.T) {
 // comesBack waits until the server is connected again.
 func (r *rig) comesBack() {
 	r.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if got := r.call("mcp_bad_ok", nil); !got.Failed {
 			return
 		}
@@ -157,13 +158,18 @@ func TestTimeoutAndStop(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	ctx, stop := context.WithCancel(t.Context())
+	var mu sync.Mutex
 	var tips []string
 	call := tools.Call{ToolCall: llm.ToolCall{ID: "2", Name: "mcp_bad_wait", Args: "{}"}, Scope: r.scope}
 	call.Tip = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
 		tips = append(tips, text)
 		stop()
 	}
 	got = r.kit().Call(ctx, call)
+	mu.Lock()
+	defer mu.Unlock()
 	if got.Code != tools.CodeCancelled || len(tips) == 0 || !strings.HasPrefix(tips[0], "waiting (") {
 		t.Errorf("%q, %+v", tips, got)
 	}
@@ -205,7 +211,7 @@ func TestChangingList(t *testing.T) {
 	t.Parallel()
 	r := newHostile(t, "changes")
 	r.call("mcp_bad_ok", nil)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		names := strings.Join(r.names(), " ")
 		if strings.Contains(names, "mcp_bad_renamed_") && !strings.Contains(names, "mcp_bad_die") {
 			return
@@ -238,7 +244,7 @@ func TestStubbornServer(t *testing.T) {
 	if err := r.Reconnect("bad"); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		got := r.call("mcp_bad_pid", nil)
 		if !got.Failed && got.Text != first {
 			break
@@ -252,7 +258,7 @@ func TestStubbornServer(t *testing.T) {
 	}
 	second := r.call("mcp_bad_pid", nil).Text
 	r.Use(nil)
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if stateOf(second) == "" {
 			break
 		}

@@ -230,7 +230,7 @@ func serveHTTP(t *testing.T, index, kind string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = node.Process.Kill(); _ = node.Wait() })
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()

@@ -199,6 +199,9 @@ func (v *supervisor) serve(c *connection) error {
 		case <-c.done:
 			return c.explain(errEnded)
 		case <-c.doubt:
+			if c.lost.Load() {
+				return c.explain(errEnded)
+			}
 			if !c.isThere() {
 				return errors.New("the server does not answer any more")
 			}
