@@ -9,7 +9,7 @@ import (
 
 // D-100, D-101: entries that other programs wrote load unchanged.
 func TestMCPServers(t *testing.T) {
-	c, err := parseText(`{"tools": {"mcp_servers": {
+	_, err := parseText(`{"tools": {"mcp_servers": {
 		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"],
 			"env": {"API_KEY": "sk-literal-1", "LOG_LEVEL": "debugging"}, "tool_timeout": 60, "enabled_tools": ["read_file"], "autoApprove": []},
 		"remote": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${REMOTE}"}, "toolTimeout": "90s"}
@@ -17,7 +17,7 @@ func TestMCPServers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "tools.rules.mcp: no tools are of this category") {
 		t.Errorf("the test's drivers have no category mcp: %v", err)
 	}
-	c, err = parseText(`{"tools": {"mcp_servers": {
+	c, err := parseText(`{"tools": {"mcp_servers": {
 		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"],
 			"env": {"API_KEY": "sk-literal-1", "LOG_LEVEL": "debugging"}, "tool_timeout": 60, "enabled_tools": ["read_file"], "autoApprove": []},
 		"remote": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${REMOTE}"}, "toolTimeout": "90s"}

@@ -127,29 +127,23 @@ func (c *connection) options() *sdk.ClientOptions {
 	o.Capabilities = inputs.Capabilities()
 	if o.Capabilities.Elicitation != nil {
 		o.ElicitationHandler = func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			return answerNow[*sdk.ElicitResult](ctx, c, r.Params)
-		}
-	}
-	if o.Capabilities.Sampling != nil {
-		type result = sdk.CreateMessageResult
-		o.CreateMessageHandler = func(ctx context.Context, r *sdk.CreateMessageRequest) (*result, error) {
-			return answerNow[*result](ctx, c, r.Params)
+			return c.answerNow(ctx, r.Params)
 		}
 	}
 	return o
 }
 
 // answerNow answers a question that a server of an earlier version asks while a call is open.
-func answerNow[R sdk.InputResponse](ctx context.Context, c *connection, asked sdk.InputRequest) (answer R, err error) {
+func (c *connection) answerNow(ctx context.Context, asked *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	const name = "question"
 	questions := sdk.InputRequestMap{name: asked}
 	all, err := c.v.config.Inputs.Answer(ctx, c.v.key.server, c.onlyCall(), questions, "")
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
-	answer, ok := all[name].(R)
+	answer, ok := all[name].(*sdk.ElicitResult)
 	if !ok {
-		return answer, errors.New("there is no answer")
+		return nil, errors.New("there is no answer")
 	}
 	return answer, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // hostile returns the entry of the hostile server, without a sandbox: what must end it ends it there, too.
-func hostile(t *testing.T, mode string) *mcp.Server {
+func hostile(t testing.TB, mode string) *mcp.Server {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ type SignIn interface {
 	Handler(server string, s Server, who chat.Person, client *http.Client) auth.OAuthHandler
 }
 
-// Inputs answers what servers ask in the middle of a call: elicitation, and sampling.
+// Inputs answers what servers ask in the middle of a call (elicitation).
 //
 // A server of protocol 2026-07-28 ends a request with its questions and a state, and gets the request
 // again with the answers and the state. Both can be kept: after a crash the call goes on with them.

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -27,6 +28,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == proxy.RelayCommand {
 		os.Exit(proxy.Relay(os.Args[2:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == conformanceClient {
+		if err := beConformanceClient(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) > 2 && os.Args[1] == mcptest.HostileCommand {
 		mcptest.Hostile(os.Args[2])
 		return
@@ -37,13 +45,13 @@ func TestMain(m *testing.M) {
 // A rig is Servers at work, and what calls their tools.
 type rig struct {
 	*mcp.Servers
-	t     *testing.T
-	scope tools.Scope
-	log   *strings.Builder
+	t       testing.TB
+	scope   tools.Scope
+	sources []tools.Source
 }
 
 // newRig has Servers at work until the test ends.
-func newRig(t *testing.T, servers map[string]*mcp.Server, change ...func(*mcp.Config)) *rig {
+func newRig(t testing.TB, servers map[string]*mcp.Server, change ...func(*mcp.Config)) *rig {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -64,6 +72,7 @@ func newRig(t *testing.T, servers map[string]*mcp.Server, change ...func(*mcp.Co
 		f(&c)
 	}
 	r := &rig{Servers: mcp.New(c), t: t}
+	r.sources = []tools.Source{r.Servers}
 	at := chat.Address{Channel: "telegram", Chat: "1"}
 	r.scope = tools.Scope{
 		Session: at.Session(), At: at, From: chat.Sender{ID: "1", Role: chat.Owner}, Turn: "turn", Workspace: ws,
@@ -82,7 +91,7 @@ func newRig(t *testing.T, servers map[string]*mcp.Server, change ...func(*mcp.Co
 	return r
 }
 
-type testWriter struct{ t *testing.T }
+type testWriter struct{ t testing.TB }
 
 func (w testWriter) Write(p []byte) (int, error) {
 	w.t.Log(strings.TrimSpace(string(p)))
@@ -105,7 +114,7 @@ func command(args ...string) *mcp.Server {
 // kit returns the tools of a turn.
 func (r *rig) kit() *tools.Kit {
 	r.t.Helper()
-	kit, err := tools.NewKit(r.t.Context(), r.scope, []tools.Source{r.Servers}, tools.Standard(tools.StandardConfig{
+	kit, err := tools.NewKit(r.t.Context(), r.scope, r.sources, tools.Standard(tools.StandardConfig{
 		Approve: func(context.Context, tools.Call, string) (bool, string, error) { return true, "telegram:1", nil },
 	})...)
 	if err != nil {
@@ -217,10 +226,7 @@ func TestEverythingServer(t *testing.T) {
 // serveHTTP starts a server of that kind, and returns its address.
 func serveHTTP(t *testing.T, index, kind string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t, "127.0.0.1:0")
 	address := l.Addr().String()
 	l.Close()
 	_, port, _ := net.SplitHostPort(address)
@@ -231,7 +237,7 @@ func serveHTTP(t *testing.T, index, kind string) string {
 	}
 	t.Cleanup(func() { _ = node.Process.Kill(); _ = node.Wait() })
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			conn.Close()
 			return "http://" + address
@@ -332,4 +338,14 @@ func TestNPX(t *testing.T) {
 			t.Fatalf("%+v", r.States())
 		}
 	}
+}
+
+// listen listens at an address of this machine.
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }

@@ -38,7 +38,6 @@ type process struct {
 	v      *supervisor
 	stdin  *os.File // to write to
 	stdout *os.File // to read from
-	theirs []*os.File
 	cancel context.CancelFunc
 	ended  chan struct{}
 

@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -73,7 +74,7 @@ func Hostile(mode string) {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		for range 3 {
-			child := exec.Command("/bin/sh", "-c", "trap '' TERM HUP; sleep 300 & sleep 300; sleep 300")
+			child := exec.CommandContext(context.Background(), "/bin/sh", "-c", "trap '' TERM HUP; sleep 300 & sleep 300; sleep 300")
 			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			_ = child.Start()
 		}

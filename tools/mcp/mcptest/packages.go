@@ -32,3 +32,13 @@ func Package(t testing.TB, file string) string {
 	t.Skipf("%s names no folder with the npm packages: %v", PackagesVariable, missing)
 	return ""
 }
+
+// Node returns the Node to run packages with that want a later one than the system's: that of the npm package
+// node, if it is installed beside them.
+func Node() string {
+	own := filepath.Join(os.Getenv(PackagesVariable), "node_modules", ".bin", "node")
+	if _, err := os.Stat(own); err != nil {
+		return "node"
+	}
+	return own
+}
