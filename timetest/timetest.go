@@ -1,4 +1,5 @@
-// Package timetest passes time in tests that run in a bubble of testing/synctest.
+// Package timetest passes time in tests that run in a bubble of testing/synctest, and
+// measures what others compute.
 package timetest
 
 import (

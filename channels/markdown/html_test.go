@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/channels/markdown"
+	"parley/timetest"
 )
 
 const attrs = ` rel="noopener noreferrer nofollow" target="_blank"`
@@ -55,9 +56,9 @@ func TestHTMLExcessive(t *testing.T) {
 		t.Errorf("got %.60q", got)
 	}
 	for _, s := range []string{"http://a ", "www.", "a@b.", "http://", "[", "![](", "*a_", "<a@", "`", "~~", "(http://a(", "www.a_*"} {
-		start := cpuTime(t)
+		start := timetest.CPUTime(t)
 		markdown.HTML(strings.Repeat(s, (64<<10)/len(s)))
-		if took := cpuTime(t) - start; took > 3*time.Second {
+		if took := timetest.CPUTime(t) - start; took > 3*time.Second {
 			t.Errorf("64 KiB of %q take %v", s, took)
 		}
 	}

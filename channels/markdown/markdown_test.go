@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"parley/channels/markdown"
+	"parley/timetest"
 )
 
 // show writes t with its spans as marks, such as {b:words}.
@@ -101,10 +102,10 @@ func TestParseHostile(t *testing.T) {
 	for _, s := range []string{"> ", ">", "- ", "1. ", "[", "]", "![a](", "[a](", "[a](<b", "*", "*a ", "*a_b ", "**a", "***a", "~a ", "`", "`a``b",
 		"\\", "\\!", "a||", "http://a*", "<http:", "a|", "|-", "> > a\n", "- a\n  ", "```\n", "~~~\n> ", "[*a](b)", "&#", "|\n", "\t- \n"} {
 		src := strings.Repeat(s, 60<<10/len(s))
-		start := cpuTime(t)
+		start := timetest.CPUTime(t)
 		text := parse(src)
 		markdown.Escape(src)
-		if d := cpuTime(t) - start; d > 3*time.Second {
+		if d := timetest.CPUTime(t) - start; d > 3*time.Second {
 			t.Errorf("%d bytes of %q took %v", len(src), s, d)
 		}
 		check(t, src, text)

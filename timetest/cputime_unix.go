@@ -1,6 +1,6 @@
 //go:build unix
 
-package markdown_test
+package timetest
 
 import (
 	"syscall"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// cpuTime is how long this process has computed. Unlike the time of day it does
+// CPUTime is how long this process has computed. Unlike the time of day it does
 // not go faster when the machine has other work.
-func cpuTime(t *testing.T) time.Duration {
+func CPUTime(t testing.TB) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
