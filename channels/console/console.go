@@ -190,26 +190,32 @@ func (c *Channel) sendReply(f frame) []*client {
 		readers = slices.Clone(c.clients)
 	}
 	for _, k := range readers {
-		k.conn.send(f)
+		c.sendOnce(k, f)
 	}
-	c.sent = remember(c.sent, sentReply{f, slices.Clone(readers)})
 	return readers
+}
+
+// sendOnce sends k the reply f, unless that is under way to k already. The caller holds mu.
+func (c *Channel) sendOnce(k *client, f frame) {
+	at := slices.IndexFunc(c.sent, func(s sentReply) bool { return s.reply.ID == f.ID })
+	if at < 0 {
+		c.sent = remember(c.sent, sentReply{reply: f})
+		at = len(c.sent) - 1
+	}
+	if slices.Contains(c.sent[at].clients, k) {
+		return
+	}
+	c.sent[at].clients = append(c.sent[at].clients, k)
+	k.conn.send(f)
 }
 
 // resendAnswers sends k the replies to its message id that were sent to others only:
 // its connection broke meanwhile, and the agent does not answer a message twice. The
 // caller holds mu.
 func (c *Channel) resendAnswers(k *client, id string) {
-	var has []string // IDs of replies that k was sent
 	for _, s := range c.sent {
-		if slices.Contains(s.clients, k) {
-			has = append(has, s.reply.ID)
-		}
-	}
-	for _, s := range c.sent {
-		if slices.Contains(s.reply.To, id) && !slices.Contains(has, s.reply.ID) {
-			has = append(has, s.reply.ID)
-			k.conn.send(s.reply)
+		if slices.Contains(s.reply.To, id) {
+			c.sendOnce(k, s.reply)
 		}
 	}
 }
@@ -258,7 +264,16 @@ func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver
 			k.conn.send(frame{Kind: frameTaken, ID: f.ID})
 		}
 	})
-	c.update(func() { c.clients = slices.DeleteFunc(c.clients, func(o *client) bool { return o == k }) })
+	c.update(func() { c.forget(k) })
+}
+
+// forget drops a client that has left. The caller holds mu.
+func (c *Channel) forget(k *client) {
+	isIt := func(o *client) bool { return o == k }
+	c.clients = slices.DeleteFunc(c.clients, isIt)
+	for i := range c.sent {
+		c.sent[i].clients = slices.DeleteFunc(c.sent[i].clients, isIt)
+	}
 }
 
 // update calls change, which changes the state that mu guards, and wakes the
@@ -319,7 +334,7 @@ type client struct {
 	refused     bool   // a message was not taken; used by the reading goroutine only
 }
 
-// A sentReply is a reply with the clients that it was sent to.
+// A sentReply is a reply with those of the connected clients that it was sent to.
 type sentReply struct {
 	reply   frame
 	clients []*client

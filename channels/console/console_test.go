@@ -370,6 +370,47 @@ func TestPipeIsAnsweredAfterAnother(t *testing.T) {
 	}
 }
 
+// A reply that waited for somebody, as after a restart, reaches a pipe that asks again only once:
+// not for its hello and for its message.
+func TestPipeIsAnsweredOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		asks := h.connect(ctx, asPipe)
+		dial := func(ctx context.Context) (net.Conn, error) {
+			time.Sleep(time.Second) // the reply is there first
+			return asks.dial(ctx)
+		}
+		l := &link{dial: dial, kind: asPipe, frames: make(chan frame)}
+		id := l.sendMessage("hi")
+		sent := make(chan error, 1)
+		go func() {
+			_, err := h.Send(ctx, chat.Reply{ID: "r", To: here, Quote: id, Text: "ho"})
+			sent <- err
+		}()
+		synctest.Wait()
+		_, hangUp := l.start(ctx)
+		defer hangUp()
+		shown := 0
+		for end := time.After(2 * time.Second); end != nil; {
+			select {
+			case <-h.heard:
+			case f := <-l.frames:
+				if f.Kind == frameReply {
+					shown++
+				}
+			case <-end:
+				end = nil
+			}
+		}
+		if shown != 1 {
+			t.Errorf("the answer was sent %d times", shown)
+		}
+		l.acknowledge("r")
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A line that the agent's work for somebody else took in is answered by that answer.
 func TestPipeAnsweredTogether(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
