@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,10 @@ func (s Sandbox) Check(ctx context.Context) Finding {
 	}
 	f := Finding{Status: OK}
 	lines := []string{"the programs of models run in " + choice.Driver}
+	other := "" // that holds, where none is used
+	if i := slices.IndexFunc(choice.Reports, sandbox.Report.Holds); choice.Driver == "" && i >= 0 {
+		other = choice.Reports[i].Driver
+	}
 	var advice []string
 	switch {
 	case choice.Bare:
@@ -36,6 +41,9 @@ func (s Sandbox) Check(ctx context.Context) Finding {
 	case choice.Driver == "":
 		f.Status = Warn
 		lines[0] = "none holds on this machine, so models can run no programs"
+		if other != "" {
+			lines[0] = "the one that config names does not hold on this machine, so models can run no programs"
+		}
 	}
 	better := !choice.Bare // reports go from the strongest down
 	for _, r := range choice.Reports {
@@ -45,6 +53,9 @@ func (s Sandbox) Check(ctx context.Context) Finding {
 			f.Status = Warn
 			advice = append(advice, r.Driver+": "+s.mend(r))
 		}
+	}
+	if other != "" {
+		advice = append(advice, `or set tools.exec.sandbox to "auto", which takes `+other+" here")
 	}
 	f.Text = strings.Join(lines, "\n")
 	f.Advice = strings.Join(advice, "\n")

@@ -91,7 +91,7 @@ func TestDoctorTriesSandboxes(t *testing.T) {
 	want(t, out, strings.Repeat(" ", 24)+"-> set tools", `set tools.exec.sandbox to "auto"`)
 	t.Setenv("PATH", t.TempDir())
 	code, out := doctored(t, `{"http": {"listen": ""}, "tools": {"exec": {"sandbox": "docker"}}}`)
-	want(t, out, "warn  sandbox", "none holds on this machine, so models can run no programs")
+	want(t, out, "warn  sandbox", "so models can run no programs")
 	want(t, out, strings.Repeat(" ", 24)+"docker", "find Docker")
 	want(t, out, strings.Repeat(" ", 24)+"-> docker", "docker pull NAME")
 	if code != 0 { // Parley works without
