@@ -32,16 +32,18 @@ type execArgs struct {
 	Background bool   `json:"background,omitempty" jsonschema:"return at once with an id, for what takes long"`
 }
 
+// execDescription names no other tools, which may not be there (D-116).
 const execDescription = "Run a command of bash, in a sandbox, and return its output and exit code. It starts in the " +
 	"folder work of the workspace, which is also its home and the only place besides /tmp that it can change; it " +
 	"can read the rest of the workspace. Each command is a new shell, but its folder (cd) and exported variables are " +
-	"those that the last one ended with. There is no terminal and no input.\n" +
+	"those that the last one ended with. There is no terminal and no input: use -y, --yes and the like.\n" +
 	"- The internet is out of reach, but for hosts that the operator allows, unless network is true. Use HTTP or " +
 	"HTTPS there (git clone https://…), not ssh.\n" +
 	"- A command that takes longer than a minute goes on in the background; you are told when it ends. Look at it " +
 	"with exec_status, end it with exec_stop.\n" +
 	"- What people sent (inbox) and untrusted content outside work is hidden from commands that do not name it.\n" +
-	"- To read, write and search files, use the tools for files."
+	"- Of output with more than 10,000 characters you are shown both ends.\n" +
+	"- Prefer the tools for files to cat, echo, sed, find and grep."
 
 // exec returns the tool that runs commands (D-072).
 func (s *Shell) exec(set Settings) tools.Tool {

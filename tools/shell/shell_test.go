@@ -161,6 +161,19 @@ func (b *bench) says(command, want string) {
 	}
 }
 
+// D-116: the description of exec leads to the tools for files, and says how much output is shown.
+func TestDescription(t *testing.T) {
+	text := (&Shell{}).exec(Settings{}).Description
+	for _, fact := range []string{
+		"and return its output", "Prefer the tools for files to cat, echo, sed, find and grep", "-y, --yes",
+		"10,000 characters", "longer than a minute",
+	} {
+		if !strings.Contains(text, fact) {
+			t.Errorf("no %q", fact)
+		}
+	}
+}
+
 // D-072, D-075, D-076: what a command prints, its exit code, and the environment that it has.
 func TestExec(t *testing.T) {
 	t.Setenv("PARLEY_CANARY", "canary")
