@@ -21,12 +21,13 @@ var floors = map[string]string{
 	"panics":    "",
 	"texts":     "",
 	"llm":       "",
+	"search":    "",
 	"store":     "",
 	"workspace": "",
 	"timetest":  "",
 	"channels":  "chat panics store texts workspace",
-	"tools":     "chat llm panics store texts tools/untrusted workspace",
-	"memory":    "chat llm store texts workspace",
+	"tools":     "chat llm panics search store texts tools/untrusted workspace",
+	"memory":    "chat llm search store texts workspace",
 	"scheduler": "chat panics store texts",
 	"audit":     "store",
 	"redact":    "chat",
@@ -65,7 +66,7 @@ var rooms = map[string]string{
 }
 
 // ground names the rooms that import the standard library only.
-var ground = []string{"chat", early, "llm", "panics", "store", "texts", "workspace"}
+var ground = []string{"chat", early, "llm", "panics", "search", "store", "texts", "workspace"}
 
 // homes names the one folder of each third-party library, or the few that make pages.
 var homes = map[string]string{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/search"
 )
 
 const (
@@ -34,7 +35,7 @@ type historyIndex struct {
 	info  fs.FileInfo    // of the file when it was read; nil: read it again
 	last  int64          // the highest cursor
 	keys  map[string]int // index in at of the entry with a key
-	words index
+	words search.Index
 	at    []span // place of each entry
 }
 
@@ -45,7 +46,7 @@ func (x *historyIndex) put(l line) {
 		x.keys[l.entry.Key] = len(x.at)
 	}
 	x.at = append(x.at, l.at)
-	x.words.add(l.entry.Text)
+	x.words.Add(l.entry.Text)
 }
 
 // openIndexed opens the history of who, and returns its index. It reads a file
@@ -99,11 +100,11 @@ func same(a, b fs.FileInfo) bool {
 // the best first and of equally good ones the newest: entries of the history, and
 // paragraphs of the memory files.
 func (h *History) Search(ctx context.Context, who chat.Person, words string, most int) (hits []Hit, err error) {
-	want := wanted(words)
+	want := search.Terms(words)
 	if len(want) == 0 || most <= 0 {
 		return nil, nil
 	}
-	var known index
+	var known search.Index
 	notes := h.notes(who, &known)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,12 +117,12 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 	default:
 		defer f.file.Close()
 	}
-	for _, m := range best(want, most, &x.words, &known) {
+	for _, m := range search.Best(want, most, &x.words, &known) {
 		var hit Hit
-		if m.in == &known {
-			hit = notes[m.text]
+		if m.In == &known {
+			hit = notes[m.Text]
 		} else {
-			e, err := f.entry(x.at[m.text])
+			e, err := f.entry(x.at[m.Text])
 			if err != nil { // the file is read again
 				x.info = nil
 				continue
@@ -135,7 +136,7 @@ func (h *History) Search(ctx context.Context, who chat.Person, words string, mos
 }
 
 // notes adds the paragraphs of the person's files to x, and returns them.
-func (h *History) notes(who chat.Person, x *index) (all []Hit) {
+func (h *History) notes(who chat.Person, x *search.Index) (all []Hit) {
 	for _, name := range names(who) {
 		file, err := h.w.Resolve(fileOf(who, name))
 		if err != nil || who.Hides(file.String()) { // such as a link to another person's file
@@ -147,7 +148,7 @@ func (h *History) notes(who chat.Person, x *index) (all []Hit) {
 		}
 		text, _ := h.w.ReadFile(file)
 		for _, p := range paragraphs(strings.ToValidUTF8(string(text), "\uFFFD")) {
-			x.add(p)
+			x.Add(p)
 			all = append(all, Hit{Source: name, Time: info.ModTime(), Text: p, Tainted: name == heardFile})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -18,59 +17,23 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/search"
 )
-
-func TestWords(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"", ""}, {" -- \n\t…!", ""},
-		{"One two, THREE-4 don't", "One two THREE 4 don t"},
-		{"Straße ÄÖÜ naïve, e\u0301t\u00e9 ½", "Straße ÄÖÜ naïve e\u0301t\u00e9 ½"},
-		{"Ελλάς Москва שלום", "Ελλάς Москва שלום"},
-		{"हिन्दी में", "हिन्दी में"},
-		{"黑猫 iPhone手机2", "黑 猫 黑猫 iPhone 手 机 手机 2"},
-		{"コーヒー", "コ ー コー ヒ ーヒ ー ヒー"},
-		{"고양이가", "고 양 고양 이 양이 가 이가"},
-		{"茶、水", "茶 水"},
-		{"ไทย", "ไ ท ไท ย ทย"},
-		{"x\xffy\u0301\u0301", "x y\u0301\u0301"},
-	} {
-		var got []string
-		for start, end := range words(c.text) {
-			got = append(got, c.text[start:end])
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%q: %q, want %q", c.text, got, c.want)
-		}
-	}
-	for range words("a b 黑猫") {
-		break
-	}
-	for _, c := range []struct {
-		a, b string
-		same bool
-	}{
-		{"ΕΛΛΆΣ", "ελλάς", true}, {"ſTRASSE", "strasse", true}, {"МОСКВА", "москва", true}, {"ab cd", "CD, ab ab", true}, {"ab", "ba", false}, {"猫", "黑猫", false}, {"黑猫", "猫黑", false},
-	} {
-		if got := slices.Equal(wanted(c.a), wanted(c.b)); got != c.same {
-			t.Errorf("%q and %q: %v", c.a, c.b, got)
-		}
-	}
-}
 
 func FuzzWords(f *testing.F) {
 	f.Add("a word of immoderate length", "immoderate")
 	f.Add("One 黑猫 e\u0301 \xff ไทย", "猫 one")
 	f.Fuzz(func(t *testing.T, text, query string) {
 		at := 0
-		for start, end := range words(text) {
-			if start >= end || end > len(text) || end < at || len(wanted(text[start:end])) != 1 {
+		for start, end := range search.Words(text) {
+			if start >= end || end > len(text) || end < at || len(search.Terms(text[start:end])) != 1 {
 				t.Fatalf("%q: %q after %d", text, text[start:end], at)
 			}
 			at = end
 		}
 		text = strings.ToValidUTF8(text, "?")
 		for _, most := range []int{8, 30, 100} {
-			got := excerpt(text, wanted(query), most)
+			got := excerpt(text, search.Terms(query), most)
 			if utf8.RuneCountInString(got) > most+1 || !utf8.ValidString(got) || !strings.Contains(text, strings.TrimSuffix(strings.TrimPrefix(got, "…"), "…")) {
 				t.Fatalf("%q in %q: %q", query, text, got)
 			}
@@ -307,68 +270,6 @@ func TestHeld(t *testing.T) {
 	}
 	if held > 4 { // the last one was not counted yet
 		t.Errorf("%d histories are held", held)
-	}
-}
-
-// The index scores as the formula says, whatever the texts and however often a word is in them.
-func TestBM25(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		var said, known index
-		var texts [][]string
-		total := 0
-		add := func(x *index) {
-			var text []string
-			for range 1 + rng.IntN(30) {
-				text = append(text, fmt.Sprintf("w%d", rng.IntN(12)))
-			}
-			x.add(strings.Join(text, " "))
-			texts, total = append(texts, text), total+len(text)
-		}
-		for range 1 + rng.IntN(20) {
-			add(&said)
-		}
-		for range rng.IntN(5) {
-			add(&known)
-		}
-		query := []string{"w1", "w2", "w11", "w99"}
-		count := func(text []string, word string) (n float64) {
-			for _, w := range text {
-				if w == word {
-					n++
-				}
-			}
-			return min(n, maxCount)
-		}
-		scores := make([]float64, len(texts))
-		for _, word := range query {
-			has := 0.0
-			for _, text := range texts {
-				has += min(count(text, word), 1)
-			}
-			idf := math.Log(1 + (float64(len(texts))-has+0.5)/(has+0.5))
-			for i, text := range texts {
-				n := count(text, word)
-				scores[i] += idf * n * 2.2 / (n + 1.2*(0.25+0.75*float64(len(text))*float64(len(texts))/float64(total)))
-			}
-		}
-		got := best(wanted(strings.Join(query, " ")), 1000, &said, &known)
-		for i, m := range got {
-			text := m.text
-			if m.in == &known {
-				text += len(said.sizes)
-			}
-			if math.Abs(m.score-scores[text]) > 1e-5 || i > 0 && m.score > got[i-1].score {
-				t.Fatalf("text %d has %v at place %d, want %v", text, m.score, i, scores[text])
-			}
-			scores[text] = 0
-		}
-		if slices.Max(scores) > 0 {
-			t.Fatalf("%v are missing", scores)
-		}
-		if few := best(wanted(strings.Join(query, " ")), 3, &said, &known); !slices.Equal(few, got[:min(3, len(got))]) {
-			t.Fatalf("the first three are %v of %v", few, got)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package memory
+package search
 
 import (
 	"iter"
@@ -6,14 +6,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"parley/chat"
 )
 
-// words yields the start and end of each word in text: a run of letters and
+// Words yields the start and end of each word in text: a run of letters and
 // digits. In scripts without spaces, every letter is a word, and so is every pair
 // of adjacent letters.
-func words(text string) iter.Seq2[int, int] {
+func Words(text string) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		word := -1   // start of the current word
 		letter := -1 // start of the letter before, in a script without spaces
@@ -62,19 +60,19 @@ func isDense(r rune) bool {
 				unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-// fold returns word in a form for comparison that ignores case.
-func fold(word string) string {
+// Fold returns word in a form for comparison that ignores case.
+func Fold(word string) string {
 	// Via upper case, because some capital letters have two lower case forms.
 	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, word)
 }
 
-// wanted returns the words to search for, sorted. In scripts without spaces,
+// Terms returns the words to search for, sorted. In scripts without spaces,
 // single letters only count if there are no pairs.
-func wanted(text string) []string {
+func Terms(text string) []string {
 	var all, letters []string
 	pairs := false
-	for start, end := range words(text) {
-		w := fold(text[start:end])
+	for start, end := range Words(text) {
+		w := Fold(text[start:end])
 		switch r, size := utf8.DecodeRuneInString(w); {
 		case isDense(r) && size == len(w):
 			letters = append(letters, w)
@@ -88,32 +86,4 @@ func wanted(text string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// excerpt returns a part of text, of about so many characters, that contains most
-// of the wanted words.
-func excerpt(text string, want []string, most int) string {
-	var found []int // starts of the wanted words
-	from := 0
-	first := 0
-	n := 0
-	for start, end := range words(text) {
-		if _, ok := slices.BinarySearch(want, fold(text[start:end])); !ok {
-			continue
-		}
-		found = append(found, start)
-		for first < len(found)-1 && end-found[first] > most*3/4 {
-			first++
-		}
-		if len(found)-first > n {
-			n = len(found) - first
-			from = found[first] - most/4
-		}
-	}
-	if from <= 0 || len(text) <= most {
-		return chat.Shorten(strings.TrimSpace(text), most)
-	}
-	for ; !utf8.RuneStart(text[from]); from++ {
-	}
-	return "…" + chat.Shorten(strings.TrimSpace(text[from:]), most)
 }
