@@ -68,6 +68,7 @@ func (t *turn) answerByTool(ctx context.Context, calls []llm.ToolCall) error {
 		return err
 	}
 	if len(o.Answers()) == 0 {
+		calls[0] = t.kit.Inner(calls[0])
 		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
 	}
 	if err := (toolRunner{t}).run(ctx); err != nil {

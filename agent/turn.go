@@ -158,11 +158,29 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	if err := t.beginSubagentTurn(m); err != nil {
 		return err
 	}
-	if t.kit, err = t.settings.Kit(ctx, t.scope); err != nil {
-		return fmt.Errorf("gather tools: %w", err)
+	if err := gatherTools(ctx, t); err != nil {
+		return err
 	}
 	t.summaries = t.newSummarizer()
 	return nil
+}
+
+// gatherTools makes the tools of t. Once their list is short for a model, it stays so until the
+// conversation ends, or every change of its length would have providers read the whole request anew.
+func gatherTools(ctx context.Context, t *turn) (err error) {
+	forModel := fmt.Sprintf("%s %d", t.name, t.model.Window)
+	t.scope.Window = t.model.Window
+	t.scope.Short = t.session.State.Short == forModel
+	if t.kit, err = t.settings.Kit(ctx, t.scope); err != nil {
+		return fmt.Errorf("gather tools: %w", err)
+	}
+	if t.scope.Short || !t.kit.IsShort() || t.openTurn() == nil {
+		return nil
+	}
+	t.session.State.Short = forModel
+	return t.pool.insist(ctx, "note the list of tools", func(ctx context.Context) error {
+		return t.pool.sessions.Update(ctx, t.session.ID, func(s *conversation.State) { s.Short = forModel })
+	})
 }
 
 // limitRights lowers the rights of the turn to those that the sender of m has by
@@ -282,6 +300,9 @@ func (t *turn) say(answer conversation.Record, last bool) (end bool) {
 		m.Calls = nil // the arguments of a cut call are not whole (P11)
 	}
 	llm.Identify(m.Calls, o.AllAnswers()) // a call is named by its turn and its ID
+	for i, c := range m.Calls {
+		m.Calls[i] = t.kit.Inner(c)
+	}
 	t.live.DropIncoming(m.Calls)
 	for _, c := range m.Calls {
 		if t.live.IsComingIn(c.ID) { // now its arguments are whole

@@ -96,6 +96,19 @@ type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Args string `json:"args"` // JSON as the model wrote it, which may be broken
+
+	// Through is the tool that the model called instead, with Name and Args as its arguments; "" is
+	// the tool itself. Only the model is shown that: see Outer.
+	Through string `json:"through,omitempty"`
+}
+
+// Outer returns c as the model made it. Args must be JSON.
+func (c ToolCall) Outer() ToolCall {
+	if c.Through == "" {
+		return c
+	}
+	name, _ := json.Marshal(c.Name) // a text
+	return ToolCall{ID: c.ID, Name: c.Through, Args: `{"name":` + string(name) + `,"arguments":` + c.Args + `}`}
 }
 
 // Usage counts tokens.

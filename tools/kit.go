@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"parley/llm"
+	"parley/tools/arguments"
 )
 
 // A Kit has the tools of one session, each wrapped in the pipeline. It never
@@ -50,11 +51,30 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 		return scope.Only != nil && !slices.Contains(scope.Only, t.canonical())
 	})
 	slices.SortFunc(k.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
+	k.wrap()
+	return k, nil
+}
+
+// wrap readies the tools to be wrapped in the pipeline.
+func (k *Kit) wrap() {
 	for i := range k.all {
 		t := &k.all[i]
-		k.ready[t.Name] = sync.OnceValue(func() Tool { return Chain(t.parsed(), mw...) })
+		k.ready[t.Name] = sync.OnceValue(func() Tool { return Chain(t.parsed(), k.mw...) })
 	}
-	return k, nil
+}
+
+// With returns a Kit that has all instead of the tools of k, and is the same otherwise. k must not be
+// used any more. The tools must be complete, and their names different.
+func (k *Kit) With(all []Tool) *Kit {
+	next := &Kit{all: slices.Clone(all), ready: map[string]func() Tool{}, mw: k.mw, Notice: k.Notice}
+	slices.SortFunc(next.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
+	next.wrap()
+	return next
+}
+
+// IsShort reports whether some tools are left out of the list that the model is given.
+func (k *Kit) IsShort() bool {
+	return slices.ContainsFunc(k.all, func(t Tool) bool { return t.Through != "" })
 }
 
 // complete returns an error if t lacks something that a tool needs (D-001).
@@ -73,7 +93,7 @@ func (t Tool) complete() error {
 }
 
 // listed reports whether t is in the list that models are given.
-func (t Tool) listed() bool { return t.AliasOf == "" && !t.Hidden }
+func (t Tool) listed() bool { return t.AliasOf == "" && !t.Hidden && t.Through == "" }
 
 // bySpec sorts tools by name, those of MCP servers last. The order must not change
 // between requests, or the provider's prompt cache is lost (D-025).
@@ -111,6 +131,42 @@ func (k *Kit) Tool(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
+// maxNested is how many calls may stand for one another.
+const maxNested = 4
+
+// Inner returns the call that c stands for, which most calls do themselves. If the tool that c names
+// takes the name of another one and cannot tell which is meant, that is c.
+func (k *Kit) Inner(c llm.ToolCall) llm.ToolCall {
+	for range maxNested {
+		t, ok := k.Tool(c.Name)
+		if !ok || t.Inner == nil {
+			return c
+		}
+		name, args, ok := t.Inner(c.Args)
+		if in, problem := t.prepare(c.Args); !ok && problem == "" {
+			name, args, ok = t.Inner(arguments.JSON(in))
+		}
+		if !ok {
+			return c
+		}
+		c = llm.ToolCall{ID: c.ID, Name: name, Args: args, Through: t.Name}
+	}
+	return c
+}
+
+// InnerSoFar is Inner for a call that is coming in. ok is false if it does not yet say what it stands for.
+func (k *Kit) InnerSoFar(c llm.ToolCall) (inner llm.ToolCall, ok bool) {
+	t, ok := k.Tool(c.Name)
+	if !ok || t.Inner == nil {
+		return c, true
+	}
+	name, args, ok := t.Inner(arguments.JSON(arguments.Partial(c.Args)))
+	if !ok || k.ready[name] == nil {
+		return c, false
+	}
+	return llm.ToolCall{ID: c.ID, Name: name, Args: args, Through: t.Name}, true
+}
+
 // Has reports whether Tool returns a tool for name.
 func (k *Kit) Has(name string) bool {
 	_, ok := k.Tool(name)
@@ -123,7 +179,7 @@ func (k *Kit) Tools() []Tool { return slices.Clone(k.all) }
 // Asks reports whether a person will be asked before c runs, or by c itself.
 func (k *Kit) Asks(c Call) bool {
 	t, ok := k.Tool(c.Name)
-	if !ok || !t.may(c.From) {
+	if !ok || !t.May(c.From) {
 		return false
 	}
 	if t.Waits() || !t.Dangerous && t.whoMay() != Ask && t.Guard == nil && t.Risky == nil {
@@ -150,18 +206,23 @@ func (k *Kit) Call(ctx context.Context, c Call) Result {
 
 // Check returns c as it would be run, or the error that the model would read
 // instead: the tool does not exist for this person, or the arguments are wrong.
+// c must name the tool itself.
 func (k *Kit) Check(c Call) (Call, error) {
+	if inner := k.Inner(c.ToolCall); inner.Through != "" {
+		return c, fmt.Errorf("name the tool %s itself, with its own arguments, instead of %s", inner.Name, c.Name)
+	}
 	if _, wrong := k.resolve(&c); wrong.Failed {
 		return c, errors.New(wrong.Text)
 	}
 	return c, nil
 }
 
-// resolve returns the tool that c names, and sets c's Name and Input. If that
+// resolve returns the tool that c stands for, and makes c a call of it, with Input. If that
 // fails, it returns a failure, with the tool if there is one.
 func (k *Kit) resolve(c *Call) (Tool, Result) {
+	c.ToolCall = k.Inner(c.ToolCall)
 	t, ok := k.Tool(c.Name)
-	if !ok || !t.may(c.From) {
+	if !ok || !t.May(c.From) {
 		return Tool{}, Failf(CodeNotFound, "%s", k.unknown(*c))
 	}
 	c.Name = t.Name

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"parley/chat"
 )
 
 // Canonical returns the listed name of the tool in all that name refers to: by its
@@ -55,14 +57,86 @@ func Letters(s string) string {
 	}, s)
 }
 
+// How many names an unknown one is answered with.
+const (
+	maxAvailable = 100
+	maxSimilar   = 3
+)
+
 // unknown tells the model that no tool has the name of c, and lists those that
 // this person may use (D-020).
 func (k *Kit) unknown(c Call) string {
 	var names []string
 	for _, t := range k.all {
-		if t.listed() && t.may(c.From) {
+		if t.listed() && t.May(c.From) {
 			names = append(names, t.Name)
 		}
 	}
-	return fmt.Sprintf("Tool '%s' not found. Available: %s", c.Name, strings.Join(names, ", "))
+	shown := names[:min(len(names), maxAvailable)]
+	similar := k.similar(c, shown)
+	if more := len(names) - len(shown); more > 0 {
+		names = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	text := fmt.Sprintf("Tool '%s' not found. Available: %s", c.Name, strings.Join(names, ", "))
+	if len(similar) > 0 {
+		text += ". Did you mean '" + strings.Join(similar, "', or '") + "'?"
+	}
+	return text
+}
+
+// similar returns the names that the unknown one of c resembles most, of tools that this person may use
+// and that are not in shown.
+func (k *Kit) similar(c Call, shown []string) (names []string) {
+	wanted := Letters(chat.Clip(c.Name, 2*maxShownName, ""))
+	if len(wanted) < 3 {
+		return nil
+	}
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var found []candidate
+	for _, t := range k.all {
+		if t.AliasOf != "" || t.Hidden || !t.May(c.From) || slices.Contains(shown, t.Name) {
+			continue
+		}
+		name := Letters(t.Name)
+		distance := editDistance(wanted, name)
+		if strings.Contains(name, wanted) || strings.Contains(wanted, name) {
+			distance = 0
+		}
+		if distance <= 1+len(wanted)/5 {
+			found = append(found, candidate{t.Name, distance})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return a.distance - b.distance })
+	for _, f := range found[:min(len(found), maxSimilar)] {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// maxShownName is how long the name of a tool may be for model providers.
+const maxShownName = 64
+
+// editDistance returns how many bytes must be inserted, removed or replaced to make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
+			diagonal = row[j+1]
+			row[j+1] = next
+		}
+	}
+	return row[len(b)]
 }

@@ -43,15 +43,15 @@ func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err er
 	all, err := s.Source.Tools(ctx, scope)
 	for _, t := range all {
 		t.rule = cmp.Or(s.rules[t.Kind()], t.Who, Everyone)
-		if t.may(scope.From) {
+		if t.May(scope.From) {
 			permitted = append(permitted, t)
 		}
 	}
 	return permitted, err
 }
 
-// may reports whether s may use t.
-func (t Tool) may(s chat.Sender) bool {
+// May reports whether s May use t.
+func (t Tool) May(s chat.Sender) bool {
 	if t.Withheld != nil && t.Withheld(s) {
 		return false
 	}

@@ -59,6 +59,11 @@ type Tool struct {
 	Grantable func(Call) bool
 	Withheld  func(chat.Sender) bool // whether the policy keeps it from somebody who joined the turn; may be nil
 
+	// Inner returns the call that one with these arguments, in JSON, stands for: its tool and arguments.
+	// It takes the place of the call before anything else looks at it. If ok is false, they do not say.
+	// nil means that calls stand for themselves.
+	Inner func(args string) (name, inner string, ok bool)
+
 	args *arguments.Schema // the parsed Schema
 	rule Rule              // set by Permit; "" is Who
 }
@@ -70,6 +75,7 @@ type Hints struct {
 	Who       Rule   // who may use it if no rule names its category; "" is Everyone
 	AliasOf   string // this is another name for that tool: it can be called, but is not listed
 	Hidden    bool   // the tool can be called, but is not listed
+	Through   string // models are not given the tool, but find it, and call it through the tool of this name
 	ReadOnly  bool   // changes nothing, so that it may run in parallel with other read-only calls (D-002)
 	Exclusive bool   // read-only, but must still run alone (D-002)
 	Last      bool   // runs after all other calls of its round (C-030)
@@ -119,6 +125,8 @@ type Scope struct {
 	Message   string       // ID of the message that the turn answers
 	Workspace *workspace.Workspace
 	Model     string   // its name in config.json
+	Window    int      // tokens that a request to it and its answer may have together; 0: not known
+	Short     bool     // earlier requests of the session had a short list of tools, and so has this one
 	Depth     int      // number of agents between this one and the person; 0 is the agent that people talk to
 	Agent     string   // its profile; "" is the agent that people talk to
 	Turn      string   // unique name of the turn; with the ID of a call, it identifies the call

@@ -21,7 +21,7 @@ const (
 func estimate(m llm.Message) int {
 	n := len(m.Text) + len(m.Reasoning)
 	for _, c := range m.Calls {
-		n += len(c.Name) + len(c.Args) + 16
+		n += len(c.Through) + len(c.Name) + len(c.Args) + 16
 	}
 	return n/4 + 4
 }

@@ -70,8 +70,9 @@ func (h *healer) round(answer llm.Message, after []llm.Message) {
 			after = slices.Delete(after, i, i+1)
 		}
 		c.ID = h.unique(c.ID)
-		c.Name = name(c.Name)
 		c.Args = object(c.Args)
+		c = c.Outer()
+		c.Name = name(c.Name)
 		r.Call = c.ID
 		r.Name = c.Name
 		r.Text = valid(r.Text)

@@ -12,6 +12,7 @@ type State struct {
 	Model  string `json:"model,omitempty"`  // chosen with /model
 	Quiet  bool   `json:"quiet,omitempty"`  // chosen with /verbose off
 	Undone string `json:"undone,omitempty"` // key of the last /undo
+	Short  string `json:"short,omitempty"`  // the model for which the list of tools is short, and its window
 	From   uint64 `json:"from,omitempty"`   // first record that is read: what is older never fits the model
 	Base   int64  `json:"base,omitempty"`   // first Epoch since this record was damaged
 	First  int64  `json:"first,omitempty"`  // earlier conversations are forgotten
@@ -56,6 +57,7 @@ func (g Grant) Covers(id chat.SessionID, effect string) bool {
 func (s *State) BeginConversation() {
 	s.Epoch++
 	s.From = 0
+	s.Short = ""
 	s.Grants = slices.DeleteFunc(s.Grants, func(g Grant) bool { return g.Until.IsZero() || g.Over() })
 }
 

@@ -250,5 +250,7 @@ func (in *Incoming) Add(c llm.ToolCall) {
 	in.shown[i] = time.Now()
 	calls := slices.Clone(in.calls)
 	llm.Identify(calls, in.Before)
-	in.View.Call(in.Kit, calls[i], chat.Waiting)
+	if inner, ok := in.Kit.InnerSoFar(calls[i]); ok {
+		in.View.Call(in.Kit, inner, chat.Waiting)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,5 +137,53 @@ func TestMCPServersAreLive(t *testing.T) {
 	waitFor(t, "the end of the first server", func() bool { return len(marked(t, "mark-of-live-server-19")) == 0 })
 	if got := w.does(person, "mcp_second_ok {}", "mcp_first_ok {}"); strings.Count(got, "fine") != 1 {
 		t.Errorf("%s", got)
+	}
+}
+
+// A server with 1,000 tools: a request has at most 12 kB of them, and the same ones after kill -9. They are
+// found and called, and the model is shown what it called. For somebody else they do not exist.
+func TestThousandMCPTools(t *testing.T) {
+	t.Parallel()
+	w := newTestGateway(t, obedient)
+	w.mcpServers(map[string]any{"big": hostileServer(t, "many", "mark-of-big-server-20")})
+	w.start()
+	if got := w.does(person, `mcp_find {"query":"update_record_512","limit":1}`); !strings.Contains(got, "## mcp_big_update_record_512") ||
+		!strings.Contains(got, "what it is about") {
+		t.Errorf("%s", got)
+	}
+	first := w.lastAsked()
+	if got := w.does(person, `mcp_call {"name":"mcp_big_ok","arguments":{}}`); !strings.Contains(got, "fine") {
+		t.Errorf("%s", got)
+	}
+	r := w.lastAsked()
+	size := 0
+	for _, tool := range r.Tools {
+		if strings.HasPrefix(tool.Name, "mcp_") {
+			size += len(tool.Name) + len(tool.Description) + len(tool.Schema)
+		}
+	}
+	if names, _ := offered(r, ""); size > 12_000 || !slices.Equal(names[len(names)-2:], []string{"mcp_call", "mcp_find"}) || strings.Contains(fmt.Sprint(names), "mcp_big") {
+		t.Errorf("%d bytes of %q", size, names)
+	}
+	if last := r.Messages[len(r.Messages)-2]; len(last.ToolCalls) != 1 || last.ToolCalls[0].Name != "mcp_call" ||
+		last.ToolCalls[0].Args != `{"name":"mcp_big_ok","arguments":{}}` {
+		t.Errorf("the model is shown %+v", last)
+	}
+	if got := w.does(person, `mcp_call {"name":"mcp_big_update_recrd_7"}`, "mcp_big_pid {}"); !strings.Contains(got, "Did you mean 'mcp_big_update_record_7'") {
+		t.Errorf("%s", got)
+	}
+	w.kill()
+	w.start()
+	if got := w.does(person, `mcp_call {"name":"mcp_big_ok"}`); !strings.Contains(got, "fine") {
+		t.Errorf("%s", got)
+	}
+	if again := w.lastAsked(); fmt.Sprint(again.Tools) != fmt.Sprint(first.Tools) {
+		t.Error("after kill -9 the request has other tools")
+	}
+	if got := w.does(guest, `mcp_call {"name":"mcp_big_ok"}`); !strings.Contains(got, "Tool 'mcp_call' not found") {
+		t.Errorf("a guest's call: %s", got)
+	}
+	if names, _ := offered(w.lastAsked(), ""); strings.Contains(fmt.Sprint(names), "mcp_") {
+		t.Errorf("a guest is offered %q", names)
 	}
 }

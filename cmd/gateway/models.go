@@ -36,7 +36,9 @@ func (g *gateway) settings(ctx context.Context, c *config.Config) (agent.Setting
 	if err != nil {
 		return agent.Settings{}, err
 	}
-	all, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}})
+	all, err := kit(ctx, tools.Scope{
+		From: chat.Sender{Role: chat.Owner}, Window: c.Models[c.Agent.Model].ContextWindow,
+	})
 	if err != nil {
 		return agent.Settings{}, fmt.Errorf("tools: %w", err)
 	}

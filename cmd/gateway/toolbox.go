@@ -17,6 +17,7 @@ import (
 	"parley/tools/custom"
 	"parley/tools/files"
 	"parley/tools/mcp"
+	"parley/tools/mcp/catalog"
 	"parley/tools/oversight"
 	"parley/tools/policy"
 	"parley/workspace"
@@ -95,8 +96,13 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		return append(first, tools.Standard(pipeline)...)
 	}
 	t.app.ownTools.Store(&ownTools{own, stages})
+	lists := new(catalog.Catalog)
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
-		return t.app.policy.Kit(ctx, s, sources, stages(s)...)
+		kit, err := t.app.policy.Kit(ctx, s, sources, stages(s)...)
+		if err != nil {
+			return nil, err
+		}
+		return lists.Shorten(kit, s), nil
 	}, nil
 }
 

@@ -35,6 +35,7 @@ type hostile struct {
 //	names     names that are long, strange, or those of other tools
 //	bombs     schemas that are huge, deep, circular or none
 //	changes   its tools are others after each call, and it says so a thousand times
+//	many      it has 1,000 more tools
 //	stubborn  it ignores that it is to end, and starts processes that do, too
 //	plain     nothing of it
 //
@@ -71,6 +72,12 @@ func Hostile(mode string) {
 			tool("remote", `{"type":"object","properties":{"a":{"$ref":"https://example.com/schema"}}}`, ""),
 			`null`,
 		)
+	case "many":
+		for n := range 1000 {
+			schema := fmt.Sprintf(`{"type":"object","properties":{"title":{"type":"string","description":"%s"},"number":{"type":"integer"}}}`,
+				strings.Repeat("what it is about ", 10))
+			h.tools = append(h.tools, tool(fmt.Sprintf("update_record_%d", n), schema, ""))
+		}
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		for range 3 {
