@@ -34,7 +34,7 @@ func TestOldKernels(t *testing.T) {
 			var out bytes.Buffer
 			script := `sleep 60 & kill $! && wait $!; echo $?
 				timeout 0.05 sleep 60; echo $?
-				setsid sleep 60 & sleep 0.05; kill -- -$!; wait $!; echo $?
+				setsid sleep 60 & until kill -- -$! 2>/dev/null; do sleep 0.01; done; wait $!; echo $?
 				kill -9 $PPID 2>/dev/null || echo held
 				echo long >a; python3 -c 'import os; os.truncate("a", 0)'
 				stat -c %s a
