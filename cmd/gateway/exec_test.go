@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"parley/channels/telegram/telegramtest"
+	"parley/chat"
+	"parley/tools"
+	"parley/workspace"
 )
 
 // newExecGateway founds a testGateway whose agent runs commands without a sandbox.
@@ -96,6 +99,41 @@ func TestKillInCommand(t *testing.T) {
 	w.told(person, "the interruption", func(texts []string) bool { return toldOf(texts, "interrupted") })
 	if again := w.writes("pids"); again != pid {
 		t.Errorf("it was run as %q and as %q", pid, again)
+	}
+}
+
+// R-S12, P6: what a command with untrusted content wrote before Parley was killed is untrusted after the next
+// start, and nothing else is.
+func TestKillInUntrustedCommand(t *testing.T) {
+	t.Parallel()
+	w := newExecGateway(t)
+	w.file("inbox/letter.txt", "obey\n")
+	w.file("work/mine/note.txt", "mine\n")
+	time.Sleep(100 * time.Millisecond) // by the times of files, it is older than the command
+	w.tg.Say(person, `call exec {"command": "cat ../inbox/letter.txt > theirs.txt; echo $$ >> pids; sleep 300"}`)
+	w.endLater(w.writes("pids"))
+	w.kill()
+	files, err := workspace.Open(filepath.Join(w.dir, "workspace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	isUntrusted := func(name string) bool {
+		at, err := files.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tools.Untrusted(tools.Scope{Workspace: files, From: chat.Sender{Role: chat.Owner}}, at)
+	}
+	for _, name := range []string{"work/theirs.txt", "work/mine/note.txt"} {
+		if !isUntrusted(name) {
+			t.Errorf("%s is trusted while it is not known what the command wrote", name)
+		}
+	}
+	w.start()
+	waitFor(t, "the marks", func() bool { return !isUntrusted("work/mine/note.txt") })
+	if !isUntrusted("work/theirs.txt") {
+		t.Error("what the command wrote is trusted")
 	}
 }
 

@@ -56,7 +56,7 @@ func advise(command string, at place) (a advice) {
 	r := &reader{place: at, vars: map[string]string{}, functions: map[string]bool{}}
 	r.text(command)
 	if r.found.refused == "" && r.found.ask == "" {
-		r.found.prefix = prefixOf(command)
+		r.found.prefix = prefixOf(command, at)
 	}
 	return r.found
 }
@@ -97,7 +97,7 @@ func (r *reader) text(command string) {
 		r.ask(askUnreadable)
 		return
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parse(command)
 	if err != nil {
 		r.ask(askUnreadable)
 		return

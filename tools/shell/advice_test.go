@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -201,75 +203,161 @@ func TestAdviceKnowsHome(t *testing.T) {
 // What can be approved for a while says what it approves: never anything.
 func TestPrefix(t *testing.T) {
 	for command, want := range map[string]string{
-		`git commit -m "a b"`:         "git commit",
-		`cd site && git status`:       "git status",
-		`git status 2>/dev/null`:      "git status",
-		`pip install requests`:        "", // it runs what it downloads
-		`npm ci`:                      "",
-		`cargo install x`:             "",
-		`apt-get install x`:           "",
-		`gcc x.c`:                     "", // only what is known to run nothing else
-		`unknown-program`:             "",
-		`cp a .git/hooks/pre-commit`:  "",
-		`cp -r a b`:                   "",
-		`cp a b`:                      "cp",
-		`git clone --templ=x y`:       "",
-		`git clone --conf x y`:        "",
-		`git clone --depth=1 x y`:     "git clone",
-		`git init --template=x`:       "",
-		`curl -s https://example.com`: "curl",
-		`ls -l`:                       "ls",
-		`ls -l 2>&1`:                  "ls",
-		`git`:                         "",
-		`git -c alias.x='!sh' x`:      "",
-		`git config core.pager sh`:    "",
-		`ls > out`:                    "",
-		`ls | grep x`:                 "",
-		`ls; git status`:              "",
-		`ls &`:                        "",
-		`A=1 ls`:                      "",
-		`ls $X`:                       "",
-		`ls $(x)`:                     "",
-		`./ls`:                        "",
-		`/tmp/ls`:                     "",
-		`sh x`:                        "",
-		`bash -c ls`:                  "",
-		`env ls`:                      "",
-		`python3 -c 'x'`:              "",
-		`python3.12 x.py`:             "",
-		`node x.js`:                   "",
-		`sudo ls`:                     "",
-		`xargs ls`:                    "",
-		`nohup ls`:                    "",
-		`timeout 5 ls`:                "",
-		`find . -exec sh {} +`:        "",
-		`awk 'BEGIN{system("x")}'`:    "",
-		`make`:                        "",
-		`npm run x`:                   "",
-		`npx x`:                       "",
-		`go run x.go`:                 "",
-		`eval ls`:                     "",
-		`busybox sh`:                  "",
-		`git push --force`:            "", // an owner is asked about each
-		`git push -u origin main`:     "git push",
-		`ls >&hook`:                   "",
-		`ls >&2`:                      "ls",
-		`* x`:                         "",
-		`{sh,-c,x}`:                   "",
-		`git {push,x}`:                "",
-		`tar xf a --to-command=sh`:    "",
-		`nodejs x.js`:                 "",
-		`fish x`:                      "",
-		`printf -v PATH x`:            "", // the next commands would have it
-		`git clone --upload-pack=x y`: "",
-		`git fetch ext::x`:            "",
-		`git grep -Osh x`:             "",
-		`wget --use-askpass=x y`:      "",
-		`go install -toolexec=x`:      "",
+		`git commit -m "a b"`:             "git commit",
+		`cd site && git status`:           "git status",
+		`git status 2>/dev/null`:          "git status",
+		`pip install requests`:            "", // it runs what it downloads
+		`npm ci`:                          "",
+		`cargo install x`:                 "",
+		`apt-get install x`:               "",
+		`gcc x.c`:                         "", // only what is known to run nothing else
+		`unknown-program`:                 "",
+		`cp a .git/hooks/pre-commit`:      "",
+		`cp -r a b`:                       "",
+		`cp a b`:                          "cp",
+		`git clone --templ=x y`:           "",
+		`git clone --conf x y`:            "",
+		`git clone --depth=1 https://x y`: "git clone",
+		`git init --template=x`:           "",
+		`curl -s https://example.com`:     "curl",
+		`ls -l`:                           "ls",
+		`ls -l 2>&1`:                      "ls",
+		`git`:                             "",
+		`git -c alias.x='!sh' x`:          "",
+		`git config core.pager sh`:        "",
+		`ls > out`:                        "",
+		`ls | grep x`:                     "",
+		`ls; git status`:                  "",
+		`ls &`:                            "",
+		`A=1 ls`:                          "",
+		`ls $X`:                           "",
+		`ls $(x)`:                         "",
+		`./ls`:                            "",
+		`/tmp/ls`:                         "",
+		`sh x`:                            "",
+		`bash -c ls`:                      "",
+		`env ls`:                          "",
+		`python3 -c 'x'`:                  "",
+		`python3.12 x.py`:                 "",
+		`node x.js`:                       "",
+		`sudo ls`:                         "",
+		`xargs ls`:                        "",
+		`nohup ls`:                        "",
+		`timeout 5 ls`:                    "",
+		`find . -exec sh {} +`:            "",
+		`awk 'BEGIN{system("x")}'`:        "",
+		`make`:                            "",
+		`npm run x`:                       "",
+		`npx x`:                           "",
+		`go run x.go`:                     "",
+		`eval ls`:                         "",
+		`busybox sh`:                      "",
+		`git push --force`:                "", // an owner is asked about each
+		`ls >&hook`:                       "",
+		`ls >&2`:                          "ls",
+		`* x`:                             "",
+		`{sh,-c,x}`:                       "",
+		`git {push,x}`:                    "",
+		`tar xf a --to-command=sh`:        "",
+		`nodejs x.js`:                     "",
+		`fish x`:                          "",
+		`printf -v PATH x`:                "", // the next commands would have it
+		`git clone --upload-pack=x y`:     "",
+		`git fetch ext::x`:                "",
+		`git grep -Osh x`:                 "",
+		`wget --use-askpass=x y`:          "",
+		`go install -toolexec=x`:          "",
+
+		// What looks like something else.
+		`git fetch \-\-upload-pack=x`:         "",
+		`git fetch {-,}-upload-pack=x`:        "",
+		`git fetch $'\x2d-upload-pack=x'`:     "",
+		"git fetch \"-\\\n-upload-pack=x\"":   "",
+		`git fetch *`:                         "", // --upload-pack=x may be the name of a file
+		`cp a *`:                              "",
+		`git grep -nOsh x`:                    "",
+		`git commit -m "a {b} * \. ~"`:        "git commit",
+		`git diff HEAD~1`:                     "git diff",
+		`git switch -c topic`:                 "git switch",
+		`ls *.go`:                             "ls",
+		`rm *.o`:                              "rm",
+		`rm -rf .cache`:                       "rm", // it places nothing
+		`jq '{a: .b}' x.json`:                 "jq",
+		`curl -sSLo out.html https://x.org/a`: "curl",
+		`curl -H 'A: b' -d @x https://x.org`:  "curl",
+
+		// Hooks and settings of git, and pushing to a folder that has hooks.
+		`git log --output=.git/config`:            "",
+		`git show --outp x`:                       "",
+		`curl -o.git/config https://x.org`:        "",
+		`curl --output=.git/config https://x.org`: "",
+		`curl -K x`: "",
+		`curl -o '#1/config' 'https://x.org/{.git}'`: "",
+		`wget -r https://x.org`:                      "",
+		`wget -qe use_askpass=x y`:                   "",
+		`cp {a,.git/config}`:                         "",
+		`cp a ~/x`:                                   "",
+		`cp -t.git a`:                                "",
+		`cp --targ=b a`:                              "",
+		`cp -s a b`:                                  "",
+		`cd .git && cp ../a config`:                  "",
+		`cd .git/hooks && touch a`:                   "",
+		`uniq a .git/config`:                         "",
+		`tree -o.git/config`:                         "",
+		`git clone https://x.org/a b/.git`:           "",
+		`git clone ./a b`:                            "",
+		`git clone https://x.org/a b`:                "git clone",
+		`git push ./a HEAD`:                          "",
+		`git push a`:                                 "",
+		`git push --repo=./a`:                        "",
+		`git remote add a ./b`:                       "",
+		`git push -o origin ./a`:                     "",
+		`git push -u origin main`:                    "git push",
+		`git clone ./a https://x.org/a`:              "",
+		`git clone -b ./a https://x.org/a`:           "git clone",
+		`git clone -b https://x.org/a ./a`:           "",
+		`git commit -m "an executable command"`:      "git commit",
+		`gunzip -N a.gz`:                             "",
+		`gunzip a.gz`:                                "gunzip",
+		`wget https://x.org/%2ewgetrc`:               "",
+		`wget https://x.org/a`:                       "wget",
+		`git remote -v`:                              "git remote",
 	} {
 		got := advise(command, place{work: "/ws/work", dir: "/ws/work"}).prefix
 		if got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}
+
+// R-S16: a program that may be run for a while cannot place a hook by a link, such as one in a cloned repository.
+func TestPrefixAndLinks(t *testing.T) {
+	work := filepath.Join(t.TempDir(), "work")
+	for _, dir := range []string{"mine/.git", "cloned/sub", "plain"} {
+		if err := os.MkdirAll(filepath.Join(work, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{"cloned/link": "../mine/.git", "cloned/sub/config": "../../mine/.git/config"} {
+		if err := os.Symlink(target, filepath.Join(work, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, want := range map[string]string{
+		"cp a cloned/link/config":                     "",
+		"cp x/config cloned/sub":                      "",
+		"cd cloned/link && cp ../a b":                 "",
+		"cd cloned/sub && curl -O https://x/config?y": "",
+		"cp x/config plain":                           "cp",
+		"cd plain && curl -O https://x/config":        "curl",
+	} {
+		if got := advise(command, place{work: work, dir: work}).prefix; got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+	for dir, want := range map[string]string{"mine/.git": "", "cloned/link": "", "plain": "cp"} {
+		if got := advise("cp a b", place{work: work, dir: filepath.Join(work, dir)}).prefix; got != want {
+			t.Errorf("in %s: %q, want %q", dir, got, want)
 		}
 	}
 }

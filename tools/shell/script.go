@@ -134,9 +134,13 @@ func changedVariables(vars []string, given map[string]string) map[string]string 
 	return changed
 }
 
-// environment returns the variables that every command has.
+// environment returns the variables that every command has. They have git obey no repository in which a
+// folder without .git is one: a cloned one can hold such a folder, and its settings name programs.
 func environment(set Settings, work string) map[string]string {
 	all := sandbox.BaseEnv()
+	all["GIT_CONFIG_COUNT"] = "1"
+	all["GIT_CONFIG_KEY_0"] = "safe.bareRepository"
+	all["GIT_CONFIG_VALUE_0"] = "explicit"
 	maps.Copy(all, set.Env)
 	all["HOME"] = work
 	return all

@@ -203,6 +203,19 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// R-S16: git obeys no folder that a cloned repository holds, and that looks like one itself.
+func TestGitObeysNoBareRepository(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.says("git init -q --bare cloned/bare && cd cloned/bare && git --git-dir=. config core.bare false && "+
+		"git --git-dir=. config core.worktree . && git --git-dir=. config core.fsmonitor 'touch ran;' && cd", "")
+	if r := b.run("cd cloned/bare && git status"); !strings.Contains(r.Text, "safe.bareRepository") {
+		t.Errorf("%q", r.Text)
+	}
+	if _, err := os.Stat(filepath.Join(b.w.Dir(), "work", "cloned", "bare", "ran")); err == nil {
+		t.Error("a program that its settings name was run")
+	}
+}
+
 // The folder and the exported variables are those that the last command ended with, however it
 // ended, also after a restart; they are forgotten with the conversation, and are the session's own.
 func TestShellState(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,7 +41,8 @@ func (e executor) taintByFiles(c tools.Call, in execArgs, p *spot, r *tools.Resu
 		r.Sources = chat.JoinSources(r.Sources, "the workspace, of which it cannot be read whose files are")
 		return
 	}
-	for _, at := range e.namedBy(c, in, *p) {
+	named := e.namedBy(c, in, *p)
+	for _, at := range named {
 		for _, f := range all {
 			if at == "." || workspace.Within(f.name, at) || f.below && workspace.Within(at, f.name) {
 				r.Tainted = true
@@ -51,7 +53,7 @@ func (e executor) taintByFiles(c tools.Call, in execArgs, p *spot, r *tools.Resu
 	if c.Tainted || r.Tainted {
 		return
 	}
-	if p.hide(all); len(p.hidden) > maxHidden {
+	if p.hide(all, named); len(p.hidden) > maxHidden {
 		r.Tainted = true
 		r.Sources = chat.JoinSources(r.Sources, "more files of the workspace than can be hidden")
 	}
@@ -121,35 +123,86 @@ func (e executor) namedBy(c tools.Call, in execArgs, p spot) (all []string) {
 		}
 		all = append(all, path.String())
 	}
+	if strings.Contains(in.Command, "git") {
+		all = append(all, p.repositories(all)...)
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// onlyReads reports whether a command runs only programs that read what they are told to.
+// repositories returns where git may have its records of what is called names.
+func (p spot) repositories(names []string) (all []string) {
+	work := strings.TrimPrefix(p.work, p.whole+"/")
+	for _, name := range names {
+		for ; workspace.Within(name, work); name = path.Dir(name) {
+			all = append(all, path.Join(name, ".git"))
+		}
+	}
+	return all
+}
+
+// onlyReads reports whether a command runs only programs that read what they are told to, and its text says
+// what that is: ".." may be any folder after cd, and beside a variable.
 func onlyReads(command string) bool {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parseReading(command)
 	if err != nil {
 		return false
 	}
-	known := append(strings.Fields(single), "git", "cd", "export", "exit", "unset", "printf", "sort", "sed", "[")
-	only := true
+	const others = " rm rmdir git cd export exit unset printf sort sed ["
+	known := strings.Fields(readOnly + " " + writers + others)
+	only, above, expands := true, false, false
+	changes := 0 // of the folder
 	syntax.Walk(file, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			only = only && slices.Contains(known, call.Args[0].Lit())
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				break
+			}
+			name := n.Args[0].Lit()
+			only = only && slices.Contains(known, name)
+			if name == "cd" { // where it leads counts as named
+				changes++
+				_, literal := literalOf(n.Args[len(n.Args)-1])
+				only = only && len(n.Args) == 2 && literal
+				return false
+			}
+		case *syntax.Lit:
+			above = above || parentFolder.MatchString(n.Value)
+		case *syntax.SglQuoted:
+			above = above || parentFolder.MatchString(n.Value)
+		case *syntax.ParamExp, *syntax.CmdSubst:
+			expands = true
 		}
 		return true
 	})
-	return only
+	return only && changes <= 1 && !(above && (expands || changes > 0))
 }
 
+// parentFolder matches paths that lead upwards.
+var parentFolder = regexp.MustCompile(`(^|[/=])\.\.(/|$)`)
+
 // hide keeps from the programs of p all that is outside of work. What is in it they may change, so that it
-// cannot be hidden, and it counts as named.
-func (p *spot) hide(all []foreign) {
+// cannot be hidden, and it counts as named. Where that is too much, it hides the folders that it is in, but
+// for those in which the command names something.
+func (p *spot) hide(all []foreign, named []string) {
+	all = slices.DeleteFunc(all, func(f foreign) bool {
+		isName := f.isDir && !f.below // only the name is untrusted
+		return isName || workspace.Within(filepath.Join(p.whole, f.name), p.work)
+	})
+	if len(all) > maxHidden {
+		for i, f := range all {
+			folder := path.Dir(f.name)
+			isNeeded := func(name string) bool { return workspace.Within(name, folder) }
+			if !workspace.Within(p.work, filepath.Join(p.whole, folder)) && !slices.ContainsFunc(named, isNeeded) {
+				all[i].name = folder
+			}
+		}
+	}
 	for _, f := range all {
-		at := filepath.Join(p.whole, f.name)
-		if workspace.Within(at, p.work) || f.isDir && !f.below { // of that only the name is untrusted
+		if slices.Contains(p.hidden, f.name) {
 			continue
 		}
+		at := filepath.Join(p.whole, f.name)
 		p.hidden = append(p.hidden, f.name)
 		p.folders = slices.DeleteFunc(slices.Clone(p.folders), func(other sandbox.Folder) bool {
 			return workspace.Within(other.Path, at) && other.Path != p.work
@@ -169,10 +222,12 @@ func (p spot) hides(at string) bool {
 	return innermost.Access == sandbox.Hidden
 }
 
-// hiddenNote tells the model what a command did not see, if its output speaks of that.
+// hiddenNote tells the model what a command did not see, if its output speaks of that or, because some
+// sandboxes list no folder of which they hide a part, of the folder that it is in.
 func hiddenNote(hidden []string, output string) string {
 	for _, name := range hidden {
-		if strings.Contains(output, path.Base(name)) {
+		folder := path.Base(path.Dir(name))
+		if strings.Contains(output, path.Base(name)) || strings.Contains(output, folder+"'") && folder != "." {
 			const text = "%s holds untrusted content, and is hidden from commands that do not name it. To have it " +
 				"read, name it in the command."
 			return fmt.Sprintf(text, name)
@@ -181,9 +236,28 @@ func hiddenNote(hidden []string, output string) string {
 	return ""
 }
 
+// parseReading parses a command without a change of the folder at its end, after which nothing is read.
+func parseReading(command string) (*syntax.File, error) {
+	file, err := parse(command)
+	if err != nil || len(file.Stmts) == 0 {
+		return file, err
+	}
+	isChange := func(s *syntax.Stmt) bool {
+		args, plain := plainArguments(s)
+		return plain && len(args) > 0 && args[0] == "cd"
+	}
+	last := len(file.Stmts) - 1
+	if isChange(file.Stmts[last]) {
+		file.Stmts = file.Stmts[:last]
+	} else if both, ok := file.Stmts[last].Cmd.(*syntax.BinaryCmd); ok && both.Op == syntax.AndStmt && isChange(both.Y) {
+		file.Stmts[last] = both.X
+	}
+	return file, nil
+}
+
 // wordsOf returns the words of a command whose text is known, at any depth.
 func (r *reader) wordsOf(command string) (words []string) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parseReading(command)
 	if err != nil {
 		return nil
 	}

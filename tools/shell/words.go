@@ -13,6 +13,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// parse reads a command as bash would.
+func parse(command string) (*syntax.File, error) {
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+}
+
 // isCat reports whether a statement writes a file of the machine as it is.
 func isCat(s *syntax.Stmt) bool {
 	args, plain := plainArguments(s)

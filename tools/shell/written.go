@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,29 +160,30 @@ func (w *writing) mark(work workspace.Path) error {
 		return err
 	}
 	for _, m := range found.marks() {
-		at := work
-		if m.name != "." {
-			at, err = w.files.Named(filepath.Join(w.Work, m.name))
-		}
-		switch {
-		case m.name == gitConfig && isSeeded(w.files, at):
-			continue // Parley wrote it, right before the command
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, workspace.ErrNotCanonical):
-			continue // it is gone, or a link, whose target has a record of its own
-		case err != nil:
-			return err
-		case m.name == ".":
-			err = workspace.OriginsOf(w.files).SetBelow(at, "")
-		case m.below:
-			err = errors.Join(w.files.SetOrigin(at, ""), workspace.OriginsOf(w.files).SetBelow(at, ""))
-		default:
-			err = w.files.SetOrigin(at, "")
-		}
-		if err != nil {
+		if err := w.record(work, m); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// record records m as untrusted or, if no record can have its name, the folder that it is in.
+func (w *writing) record(work workspace.Path, m mark) error {
+	origins := workspace.OriginsOf(w.files)
+	for m.name != "." {
+		at, err := w.files.Named(filepath.Join(w.Work, m.name))
+		switch {
+		case err != nil: // it is no UTF-8, or too long, or a link by now
+			m = mark{filepath.Dir(m.name), true}
+			continue
+		case m.name == gitConfig && isSeeded(w.files, at):
+			return nil // Parley wrote it, right before the command
+		case m.below:
+			return errors.Join(w.files.SetOrigin(at, ""), origins.SetBelow(at, ""))
+		}
+		return w.files.SetOrigin(at, "")
+	}
+	return origins.SetBelow(work, "")
 }
 
 // What a command has written in a folder. Names are relative to it.
@@ -236,41 +238,45 @@ type mark struct {
 	below bool
 }
 
-// marks returns at most maxMarked marks, and those of unreadable folders, that cover what was written.
+// marks returns at most maxMarked marks that cover what was written.
 func (w written) marks() (all []mark) {
+	if w.tooMany {
+		return []mark{{".", true}}
+	}
+	for _, name := range w.files {
+		all = append(all, mark{name, false})
+	}
 	for _, name := range w.folders {
 		all = append(all, mark{name, true})
 	}
-	if w.tooMany {
-		return append(all, mark{".", true})
-	}
-	for _, outermost := range []func(string) mark{
-		func(name string) mark { return mark{name, false} },
-		func(name string) mark { // the outermost folder that has nothing else
-			m := mark{name, false}
-			for folder := filepath.Dir(name); folder != "." && !w.kept[folder]; folder = filepath.Dir(folder) {
-				m = mark{folder, true}
-			}
-			return m
-		},
-		func(name string) mark { // what is in work itself
-			first, _, isBelow := strings.Cut(name, "/")
-			return mark{first, isBelow}
-		},
-	} {
+	for _, replace := range []func(mark) mark{w.inFolder, inWorkItself} {
+		if len(all) <= maxMarked {
+			break
+		}
 		chosen := map[mark]bool{}
-		for _, name := range w.files {
-			chosen[outermost(name)] = true
+		for _, m := range all {
+			chosen[replace(m)] = true
 		}
-		if len(chosen) <= maxMarked {
-			for m := range chosen {
-				all = append(all, m)
-			}
-			slices.SortFunc(all, func(a, b mark) int { return strings.Compare(a.name, b.name) })
-			return all
-		}
+		all = slices.SortedFunc(maps.Keys(chosen), func(a, b mark) int { return strings.Compare(a.name, b.name) })
 	}
-	return append(all, mark{".", true})
+	if len(all) > maxMarked {
+		return []mark{{".", true}}
+	}
+	return all
+}
+
+// inFolder returns the outermost folder that m is in and that has nothing else, or m if there is none.
+func (w written) inFolder(m mark) mark {
+	for folder := filepath.Dir(m.name); folder != "." && !w.kept[folder]; folder = filepath.Dir(folder) {
+		m = mark{folder, true}
+	}
+	return m
+}
+
+// inWorkItself returns what m is in and is in work itself.
+func inWorkItself(m mark) mark {
+	first, _, isBelow := strings.Cut(m.name, "/")
+	return mark{first, isBelow || m.below}
 }
 
 // foldersIn returns the folders in dir with their inodes. The error says that there are too many files.
@@ -319,11 +325,11 @@ func isMoved(d fs.DirEntry, name string, since time.Time, before map[string]uint
 // clockTick is how far the times of files may be behind the clock.
 const clockTick = 20 * time.Millisecond
 
-// isChangedSince reports whether a file was written, or its times were set, since then.
+// isChangedSince reports whether a file was written, or its times were set, since then, as far as is known.
 func isChangedSince(d fs.DirEntry, since time.Time) bool {
 	info, err := d.Info()
 	if err != nil {
-		return false
+		return !errors.Is(err, fs.ErrNotExist)
 	}
 	changed := info.ModTime()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

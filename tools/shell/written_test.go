@@ -82,11 +82,40 @@ func TestMarks(t *testing.T) {
 		{"beside others", written{files: many("o/%d"), kept: map[string]bool{"o": true}}, "[{o true}]"},
 		{"in work itself", written{files: many("%d")}, "[{. true}]"},
 		{"unreadable", written{files: []string{"a"}, folders: []string{"x"}}, "[{a false} {x true}]"},
+		{"unreadable ones", written{folders: many("o/%d"), kept: map[string]bool{"o": true}}, "[{o true}]"},
 		{"too many", written{files: []string{"a"}, tooMany: true}, "[{. true}]"},
 	} {
 		if got := fmt.Sprint(c.w.marks()); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// R-S12: a file that no record can name makes the folder that it is in untrusted.
+func TestStrangeNamesAreMarked(t *testing.T) {
+	long := strings.Repeat("long", 50)
+	for name, write := range map[string]string{
+		"no UTF-8":  `printf obey > $'caf\xe9.txt'`,
+		"in such":   `mkdir $'d\xe9'; printf obey > $'d\xe9/x.txt'`,
+		"new line":  `printf obey > $'new\nline.txt'`,
+		"too deep":  `for i in $(seq 25); do mkdir ` + long + `; cd ` + long + `; done; printf obey > x.txt; cd ~`,
+		"last file": `for i in $(seq 19); do mkdir ` + long + `; cd ` + long + `; done; printf obey > ` + long + `; cd ~`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, Settings{})
+			b.says("mkdir -p odd mine; echo mine > mine/a.txt", "")
+			settle()
+			b.scope.Tainted = true
+			b.run("cd odd; " + write)
+			b.scope.Tainted = false
+			b.shell.EndConversation(b.scope.Session)
+			if r := b.run("cat odd/*"); !r.Tainted {
+				t.Errorf("%q is trusted", r.Text)
+			}
+			if r := b.run("cat mine/a.txt"); b.isTainted("work/mine/a.txt") {
+				t.Errorf("all is untrusted: %q", r.Sources)
+			}
+		})
 	}
 }
 
@@ -237,6 +266,71 @@ func TestScriptsReadNothingUntrusted(t *testing.T) {
 	b.scope.Tainted = true
 	if b.run("ls"); isHidden("inbox/letter.txt") {
 		t.Error("it is hidden in an untrusted turn")
+	}
+}
+
+// R-S12: a command that reads more than is below the folders that it names is known to.
+func TestFoldersThatCommandsName(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.says("mkdir -p clean mine/deep theirs; echo obey > theirs/a.txt; git init -q repo; mkdir repo/src; echo a > repo/src/a.txt", "")
+	for _, name := range []string{"work/theirs/a.txt", "work/repo/.git/HEAD"} {
+		if err := b.w.SetOrigin(must(b.w.Resolve(name)), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, want := range map[string]bool{
+		"cat ../mine/x; ls":                             false,
+		"cd ../mine && ls":                              false,
+		"cat ../repo/src/a.txt":                         false,
+		"cd ../mine; git diff --no-index main..topic x": false,
+		"cd deep && ls && cd ..":                        false,
+		"cd ../mine; ls; cd ../theirs":                  false, // from there, nothing is read
+		"cd ../theirs && cat a.txt":                     true,
+		"cd ../mine/deep; cat ../../theirs/a.txt":       true, // that is nowhere, seen from where it begins
+		"cd; cat theirs/a.txt":                          true,
+		"cd $X; cat theirs/a.txt":                       true,
+		"cd ../mine; cd ..; cat theirs/a.txt":           true,
+		"X=..; cat $X/../theirs/a.txt":                  true,
+		"cat $(echo ..)/../work/theirs/a.txt":           true,
+		"cd ../repo/src && git log":                     true,
+		"cat ../theirs/a.txt":                           true,
+	} {
+		r := b.call("exec", map[string]any{"command": command, "working_dir": "clean"})
+		if r.Tainted != want {
+			t.Errorf("%s: %v, from %q", command, r.Tainted, r.Sources)
+		}
+		b.shell.EndConversation(b.scope.Session)
+	}
+}
+
+// More files with untrusted content than can be hidden one by one do not make every command untrusted.
+func TestManyFilesAreHidden(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	for i := range 2 * maxHidden {
+		name := fmt.Sprintf("notes/%d.md", i)
+		if err := b.w.Names().WriteFile(name, []byte("obey")); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			continue // that one is trusted
+		}
+		if err := b.w.SetOrigin(must(b.w.Resolve(name)), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := b.run("ls"); r.Tainted || len(r.Sources) > 0 {
+		t.Errorf("untrusted, from %q", r.Sources)
+	}
+	if (spot{folders: b.lastSpec().Folders}).hides(filepath.Join(b.w.Dir(), "work")) {
+		t.Error("work is hidden")
+	}
+	for _, name := range []string{"notes/1.md", "notes/199.md"} {
+		if !(spot{folders: b.lastSpec().Folders}).hides(filepath.Join(b.w.Dir(), name)) {
+			t.Errorf("%s is seen", name)
+		}
+	}
+	if r := b.run("cat ../notes/0.md"); !strings.Contains(r.Text, "obey") {
+		t.Errorf("what the command names is hidden: %q", r.Text)
 	}
 }
 
