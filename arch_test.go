@@ -109,7 +109,8 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/markdown channels/network channels/safetext response",
-	"tools":    "scheduler/jobs tools/custom/template tools/mcp tools/network tools/sandbox tools/sandbox/proxy tools/sandbox/seccomp",
+	"tools": "scheduler/jobs tools/custom/template tools/mcp tools/network tools/sandbox tools/sandbox/proxy tools/sandbox/seccomp " +
+		"tools/shell/changes",
 }
 
 type pkg struct {

@@ -118,7 +118,7 @@ func (s *Shell) moveToBackground(ctx context.Context, c tools.Call, in execArgs,
 	}
 	if p.writing == nil && cmd.Tainted { // by hosts that it may have reached
 		var err error
-		if p.writing, err = s.beginWriting(ctx, c, cmd.Began); err != nil {
+		if p.writing, err = s.addLateWriting(ctx, c, cmd.Began); err != nil {
 			s.cfg.Log.Error("what a command writes may count as trusted", "id", cmd.ID, "err", err)
 		}
 	}

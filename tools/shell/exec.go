@@ -311,7 +311,7 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 		return r, nil
 	}
 	if proc.writing == nil && proc.reachedOut() {
-		if proc.writing, err = e.shell.beginWriting(ctx, c, began); err != nil {
+		if proc.writing, err = e.shell.addLateWriting(ctx, c, began); err != nil {
 			return tools.Result{}, err
 		}
 	}

@@ -52,7 +52,7 @@ func (s *Shell) start(ctx context.Context, c tools.Call, r run) (*process, error
 	var writes *writing
 	if c.Tainted || r.named.Tainted || r.spec.Network.All || r.watched && mayReachOut(r.spec.Network) {
 		var err error
-		if writes, err = s.beginWriting(ctx, c, time.Now()); err != nil {
+		if writes, err = s.beginWriting(ctx, c); err != nil {
 			return nil, err
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"parley/tools/files"
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/none"
+	"parley/tools/shell/changes"
 	"parley/workspace"
 )
 
@@ -518,7 +519,7 @@ func TestUntrustedOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.says("mkdir sub; echo fine > sub/mine.txt", "")
-	time.Sleep(2 * clockTick) // of files, whose times nobody can set: what is younger counts as written by the next command
+	time.Sleep(2 * changes.ClockTick) // of files, whose times nobody can set: what is younger counts as written by the next command
 	for command, want := range map[string]bool{
 		"cat sub/mine.txt":                  false,
 		"cat ../inbox/letter.txt":           true,

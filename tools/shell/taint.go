@@ -150,8 +150,10 @@ func onlyReads(command string) bool {
 	}
 	const others = " rm rmdir git cd export exit unset printf sort sed ["
 	known := strings.Fields(readOnly + " " + writers + others)
-	only, above, expands := true, false, false
-	changes := 0 // of the folder
+	only := true
+	above := false   // a word leads upwards
+	expands := false // a word is not known yet
+	changes := 0     // of the folder
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -246,11 +248,13 @@ func parseReading(command string) (*syntax.File, error) {
 		args, plain := plainArguments(s)
 		return plain && len(args) > 0 && args[0] == "cd"
 	}
-	last := len(file.Stmts) - 1
-	if isChange(file.Stmts[last]) {
-		file.Stmts = file.Stmts[:last]
-	} else if both, ok := file.Stmts[last].Cmd.(*syntax.BinaryCmd); ok && both.Op == syntax.AndStmt && isChange(both.Y) {
-		file.Stmts[last] = both.X
+	end := len(file.Stmts) - 1
+	both, isBoth := file.Stmts[end].Cmd.(*syntax.BinaryCmd)
+	switch {
+	case isChange(file.Stmts[end]):
+		file.Stmts = file.Stmts[:end]
+	case isBoth && both.Op == syntax.AndStmt && isChange(both.Y):
+		file.Stmts[end] = both.X
 	}
 	return file, nil
 }

@@ -5,20 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"parley/tools"
+	"parley/tools/shell/changes"
 	"parley/workspace"
-)
-
-const (
-	maxMarked = 100     // records of what one command wrote
-	maxLooked = 1 << 20 // files that are looked at
 )
 
 // unfinished is recorded as the author of everything in work while a command writes there what is
@@ -32,6 +25,10 @@ type writing struct {
 	Work    string    `json:"work"`    // the folder that it may change
 	Began   time.Time `json:"began"`
 
+	// Late says that the record was made when the command was at work, because of hosts that it reached: it read
+	// nothing that was untrusted before, and so has moved nothing such.
+	Late bool `json:"late,omitempty"`
+
 	shell  *Shell
 	key    string
 	files  *workspace.Workspace
@@ -41,23 +38,33 @@ type writing struct {
 // writingPrefix begins the keys of writings. No session has such a name.
 const writingPrefix = "untrusted/"
 
-// beginWriting records that a command of c, which began at a time, may write untrusted content. Until end
+// beginWriting records that a command of c, which begins now, may write untrusted content. Until end
 // is called, everything in work counts as such content.
-func (s *Shell) beginWriting(ctx context.Context, c tools.Call, began time.Time) (*writing, error) {
+func (s *Shell) beginWriting(ctx context.Context, c tools.Call) (*writing, error) {
+	return s.addWriting(ctx, c, &writing{Began: time.Now()})
+}
+
+// addLateWriting is beginWriting for a command that began earlier.
+func (s *Shell) addLateWriting(ctx context.Context, c tools.Call, began time.Time) (*writing, error) {
+	return s.addWriting(ctx, c, &writing{Began: began, Late: true})
+}
+
+func (s *Shell) addWriting(ctx context.Context, c tools.Call, w *writing) (*writing, error) {
 	work, err := inWork(c.Workspace, "")
 	if err != nil {
 		return nil, err
 	}
-	w := &writing{
-		Process: s.id, Work: work.String(), Began: began,
-		shell: s, key: writingPrefix + c.Key(), files: c.Workspace,
-	}
+	w.Process = s.id
+	w.Work = work.String()
+	w.shell = s
+	w.key = writingPrefix + c.Key()
+	w.files = c.Workspace
 	dir, err := w.dir()
 	if err != nil {
 		return nil, err
 	}
-	if time.Since(began) < waitTime {
-		w.before, _ = foldersIn(dir) // without these it goes by the folders' times
+	if !w.Late {
+		w.before, _ = changes.Folders(dir) // without these it goes by the folders' times
 	}
 	s.marks.Lock()
 	defer s.marks.Unlock()
@@ -152,14 +159,14 @@ func (w *writing) mark(work workspace.Path) error {
 	if err != nil {
 		return err
 	}
-	found, err := findWritten(dir, w.Began, w.before)
+	found, err := changes.Find(dir, w.Began, w.isMoved)
 	if errors.Is(err, fs.ErrNotExist) { // somebody has removed the folder
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, m := range found.marks() {
+	for _, m := range found.Marks() {
 		if err := w.record(work, m); err != nil {
 			return err
 		}
@@ -168,17 +175,17 @@ func (w *writing) mark(work workspace.Path) error {
 }
 
 // record records m as untrusted or, if no record can have its name, the folder that it is in.
-func (w *writing) record(work workspace.Path, m mark) error {
+func (w *writing) record(work workspace.Path, m changes.Mark) error {
 	origins := workspace.OriginsOf(w.files)
-	for m.name != "." {
-		at, err := w.files.Named(filepath.Join(w.Work, m.name))
+	for m.Name != "." {
+		at, err := w.files.Named(filepath.Join(w.Work, m.Name))
 		switch {
 		case err != nil: // it is no UTF-8, or too long, or a link by now
-			m = mark{filepath.Dir(m.name), true}
+			m = changes.Mark{Name: filepath.Dir(m.Name), Below: true}
 			continue
-		case m.name == gitConfig && isSeeded(w.files, at):
+		case m.Name == gitConfig && isSeeded(w.files, at):
 			return nil // Parley wrote it, right before the command
-		case m.below:
+		case m.Below:
 			return errors.Join(w.files.SetOrigin(at, ""), origins.SetBelow(at, ""))
 		}
 		return w.files.SetOrigin(at, "")
@@ -186,154 +193,15 @@ func (w *writing) record(work workspace.Path, m mark) error {
 	return origins.SetBelow(work, "")
 }
 
-// What a command has written in a folder. Names are relative to it.
-type written struct {
-	files   []string
-	folders []string        // that cannot be looked into
-	kept    map[string]bool // folders in which there are other files, at any depth
-	tooMany bool            // there are more files than are looked at
-}
-
-// findWritten looks for what was written in dir since a time. A folder that was not in before was moved or
-// made, so that all in it counts.
-func findWritten(dir string, since time.Time, before map[string]uint64) (w written, err error) {
-	w.kept = map[string]bool{}
-	moved := map[string]bool{}
-	looked := 0
-	err = filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(dir, at) // it is below
-		switch {
-		case err != nil && name == ".":
-			return err
-		case err != nil && d != nil && d.IsDir() && !errors.Is(err, fs.ErrNotExist):
-			w.folders = append(w.folders, name)
-			return fs.SkipDir
-		case err != nil:
-			return nil // it is gone
-		}
-		if looked++; looked > maxLooked {
-			w.tooMany = true
-			return fs.SkipAll
-		}
-		folder := filepath.Dir(name)
-		switch {
-		case d.IsDir():
-			moved[name] = name != "." && (moved[folder] || isMoved(d, name, since, before))
-		case !d.Type().IsRegular():
-		case moved[folder] || isChangedSince(d, since):
-			w.files = append(w.files, name)
-		default:
-			for ; folder != "." && !w.kept[folder]; folder = filepath.Dir(folder) {
-				w.kept[folder] = true
-			}
-		}
-		return nil
-	})
-	return w, err
-}
-
-// A mark is a file to be recorded as untrusted, or a folder with all that it holds.
-type mark struct {
-	name  string
-	below bool
-}
-
-// marks returns at most maxMarked marks that cover what was written.
-func (w written) marks() (all []mark) {
-	if w.tooMany {
-		return []mark{{".", true}}
+// isMoved reports whether a folder may have come to where it is since w began. If it is not known what was
+// there before, it goes by the folder's times, which also change when something in it does.
+func (w *writing) isMoved(d fs.DirEntry, name string) bool {
+	switch {
+	case w.Late:
+		return false
+	case w.before == nil:
+		return changes.IsSince(d, w.Began)
 	}
-	for _, name := range w.files {
-		all = append(all, mark{name, false})
-	}
-	for _, name := range w.folders {
-		all = append(all, mark{name, true})
-	}
-	for _, replace := range []func(mark) mark{w.inFolder, inWorkItself} {
-		if len(all) <= maxMarked {
-			break
-		}
-		chosen := map[mark]bool{}
-		for _, m := range all {
-			chosen[replace(m)] = true
-		}
-		all = slices.SortedFunc(maps.Keys(chosen), func(a, b mark) int { return strings.Compare(a.name, b.name) })
-	}
-	if len(all) > maxMarked {
-		return []mark{{".", true}}
-	}
-	return all
-}
-
-// inFolder returns the outermost folder that m is in and that has nothing else, or m if there is none.
-func (w written) inFolder(m mark) mark {
-	for folder := filepath.Dir(m.name); folder != "." && !w.kept[folder]; folder = filepath.Dir(folder) {
-		m = mark{folder, true}
-	}
-	return m
-}
-
-// inWorkItself returns what m is in and is in work itself.
-func inWorkItself(m mark) mark {
-	first, _, isBelow := strings.Cut(m.name, "/")
-	return mark{first, isBelow || m.below}
-}
-
-// foldersIn returns the folders in dir with their inodes. The error says that there are too many files.
-func foldersIn(dir string) (map[string]uint64, error) {
-	all := map[string]uint64{}
-	looked := 0
-	err := filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
-		if looked++; looked > maxLooked {
-			return errors.New("there are more files than are looked at")
-		}
-		if err != nil || !d.IsDir() {
-			return nil
-		}
-		name, _ := filepath.Rel(dir, at)
-		all[name] = inodeOf(d)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-func inodeOf(d fs.DirEntry) uint64 {
-	info, err := d.Info()
-	if err != nil {
-		return 0
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return stat.Ino
-	}
-	return 0
-}
-
-// isMoved reports whether a folder has come to where it is since a time. Where it is not known what was
-// there before, it goes by the folder's times: moving it changes one of the two.
-func isMoved(d fs.DirEntry, name string, since time.Time, before map[string]uint64) bool {
-	if before != nil {
-		inode, known := before[name]
-		return !known || inode != inodeOf(d)
-	}
-	info, err := d.Info()
-	return err == nil && isChangedSince(d, since) && info.ModTime().Before(since.Add(-clockTick))
-}
-
-// clockTick is how far the times of files may be behind the clock.
-const clockTick = 20 * time.Millisecond
-
-// isChangedSince reports whether a file was written, or its times were set, since then, as far as is known.
-func isChangedSince(d fs.DirEntry, since time.Time) bool {
-	info, err := d.Info()
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	changed := info.ModTime()
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		changed = time.Unix(stat.Ctim.Unix())
-	}
-	return !changed.Before(since.Add(-clockTick))
+	inode, known := w.before[name]
+	return !known || inode != changes.Inode(d)
 }

@@ -13,6 +13,7 @@ import (
 	"parley/tools"
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/none"
+	"parley/tools/shell/changes"
 	"parley/workspace"
 )
 
@@ -27,7 +28,7 @@ func (b *bench) isTainted(name string) bool {
 }
 
 // settle waits until what was written counts as older than the next command.
-func settle() { time.Sleep(2 * clockTick) } // of files, whose times nobody can set
+func settle() { time.Sleep(2 * changes.ClockTick) } // of files, whose times nobody can set
 
 // R-S12: however many files a command writes in an untrusted turn, all of them are untrusted content: a
 // folder stands for what is in it, and for what comes later. What was there before is not.
@@ -63,34 +64,6 @@ func TestManyFilesAreMarked(t *testing.T) {
 	}
 }
 
-// Files without number leave few records, and none of them is trusted.
-func TestMarks(t *testing.T) {
-	many := func(format string) (names []string) {
-		for i := range 3 * maxMarked {
-			names = append(names, fmt.Sprintf(format, i))
-		}
-		return names
-	}
-	for _, c := range []struct {
-		name string
-		w    written
-		want string // the marks
-	}{
-		{"few", written{files: []string{"a", "b/c"}}, "[{a false} {b/c false}]"},
-		{"in a new folder", written{files: many("n/m/%d")}, "[{n true}]"},
-		{"in an old folder", written{files: many("o/n/%d"), kept: map[string]bool{"o": true}}, "[{o/n true}]"},
-		{"beside others", written{files: many("o/%d"), kept: map[string]bool{"o": true}}, "[{o true}]"},
-		{"in work itself", written{files: many("%d")}, "[{. true}]"},
-		{"unreadable", written{files: []string{"a"}, folders: []string{"x"}}, "[{a false} {x true}]"},
-		{"unreadable ones", written{folders: many("o/%d"), kept: map[string]bool{"o": true}}, "[{o true}]"},
-		{"too many", written{files: []string{"a"}, tooMany: true}, "[{. true}]"},
-	} {
-		if got := fmt.Sprint(c.w.marks()); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-}
-
 // R-S12: a file that no record can name makes the folder that it is in untrusted.
 func TestStrangeNamesAreMarked(t *testing.T) {
 	long := strings.Repeat("long", 50)
@@ -99,7 +72,7 @@ func TestStrangeNamesAreMarked(t *testing.T) {
 		"in such":   `mkdir $'d\xe9'; printf obey > $'d\xe9/x.txt'`,
 		"new line":  `printf obey > $'new\nline.txt'`,
 		"too deep":  `for i in $(seq 25); do mkdir ` + long + `; cd ` + long + `; done; printf obey > x.txt; cd ~`,
-		"last file": `for i in $(seq 19); do mkdir ` + long + `; cd ` + long + `; done; printf obey > ` + long + `; cd ~`,
+		"last file": `for i in $(seq 19); do mkdir ` + long + `; cd ` + long + `; done; printf obey > ` + long + long[:50] + `; cd ~`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil, Settings{})
@@ -173,13 +146,23 @@ func TestWorkIsUntrustedMeanwhile(t *testing.T) {
 // is untrusted.
 func TestMarksAfterKill(t *testing.T) {
 	b := newBench(t, nil, Settings{})
-	b.says("echo mine > mine.txt", "")
+	b.says("echo mine > mine.txt; mkdir -p old/deep; echo obey > old/deep/a.txt", "")
+	if err := b.w.SetOrigin(must(b.w.Resolve("work/old/deep/a.txt")), ""); err != nil {
+		t.Fatal(err)
+	}
 	settle()
 	c := toolCall(b.scope, "exec", "{}")
-	if _, err := b.shell.beginWriting(t.Context(), c, time.Now()); err != nil { // nobody ends it
+	if _, err := b.shell.beginWriting(t.Context(), c); err != nil { // nobody ends it
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(b.w.Dir(), "work", "theirs.txt"), []byte("obey"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(b.w.Dir(), "work")
+	if err := os.Rename(work+"/old", work+"/new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(work+"/new/more.txt", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if !b.isTainted("work/mine.txt") {
@@ -192,6 +175,9 @@ func TestMarksAfterKill(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	next.Run(ctx) // that is quickly over
+	if !b.isTainted("work/new/deep/a.txt") {
+		t.Error("what was in a folder that the command moved is trusted")
+	}
 	if !b.isTainted("work/theirs.txt") || b.isTainted("work/mine.txt") {
 		t.Errorf("%+v", must(workspace.OriginsOf(b.w).All()))
 	}
