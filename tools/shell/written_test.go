@@ -264,6 +264,7 @@ func TestFoldersThatCommandsName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	settle()
 	for command, want := range map[string]bool{
 		"cat ../mine/x; ls":                             false,
 		"cd ../mine && ls":                              false,
