@@ -285,6 +285,9 @@ func TestRS22OwnersAreToldOnce(t *testing.T) {
 		timetest.Sleep(2 * time.Hour)
 		r.review(listing("read", "Sends."))
 		r.want(strings.Join(r.told, ", "), "files: 1, files: 1")
+		timetest.Sleep(24 * time.Hour)
+		r.review(listing("read", "Sends."))
+		r.want(strings.Join(r.told, ", "), "files: 1, files: 1") // they know
 	})
 }
 
