@@ -128,26 +128,26 @@ var (
 )
 
 // do carries out an order as a call of its own.
-func (w *fixture) do(s Asker, o Order) string {
-	w.t.Helper()
-	w.calls++
-	return w.call(fmt.Sprint(w.calls), s, o)
+func (f *fixture) do(s Asker, o Order) string {
+	f.t.Helper()
+	f.calls++
+	return f.call(fmt.Sprint(f.calls), s, o)
 }
 
 // call carries out an order as the call with this ID.
-func (w *fixture) call(id string, s Asker, o Order) string {
-	w.t.Helper()
-	r, err := w.Order(w.t.Context(), s, id, o)
+func (f *fixture) call(id string, s Asker, o Order) string {
+	f.t.Helper()
+	r, err := f.Order(f.t.Context(), s, id, o)
 	if err != nil {
 		return "Error: " + err.Error()
 	}
 	return r.Text
 }
 
-func (w *fixture) says(got, want string) {
-	w.t.Helper()
+func (f *fixture) says(got, want string) {
+	f.t.Helper()
 	if got != want {
-		w.t.Errorf("it says\n%s\nnot\n%s", got, want)
+		f.t.Errorf("it says\n%s\nnot\n%s", got, want)
 	}
 }
 
