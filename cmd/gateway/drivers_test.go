@@ -216,7 +216,5 @@ func TestModelAndStoreAreALineEach(t *testing.T) {
 	w.start()
 	w.tg.Say(person, "hello")
 	w.says(person, "main repeats: HELLO")
-	if !strings.Contains(w.log.String(), "polly at a cage") {
-		t.Error("the banner does not tell of the model")
-	}
+	w.logs("polly at a cage", 1) // at the start
 }

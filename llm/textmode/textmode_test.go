@@ -280,7 +280,7 @@ func TestStreamsCalls(t *testing.T) {
 func TestCut(t *testing.T) {
 	for answer, want := range map[string]string{
 		"Look. <get_weather><city>Os":               "length Look. []",
-		"Look. " + ok + " <write_file><content>abc": "length Look. [{call_1 get_weather {\"city\":\"Oslo\"}}]",
+		"Look. " + ok + " <write_file><content>abc": "length Look. [{call_1 get_weather {\"city\":\"Oslo\"} }]",
 		"half a sen":   "length half a sen []",
 		"half a <get_": "length half a <get_ []",
 	} {
