@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,14 +70,14 @@ func networkCommands() map[string]func(*testscript.TestScript, bool, []string) {
 type scriptGateway struct {
 	testGateway *testGateway // nil before the networks begin
 	test        testscript.T
-	refuses     bool // the model refuses the key
+	refuses     atomic.Bool // the model refuses the key
 }
 
 type scriptGatewayKey struct{}
 
 func (n *scriptGateway) begin(ts *testscript.TestScript) {
 	n.testGateway = newTestGateway(n.test.(testing.TB), func(ctx context.Context, r llmtest.Request) llmtest.Reply {
-		if n.refuses {
+		if n.refuses.Load() {
 			return llmtest.Reply{Status: http.StatusUnauthorized}
 		}
 		return echo(ctx, r)
@@ -100,7 +101,7 @@ func (n *scriptGateway) addConfig(ts *testscript.TestScript, args []string) {
 func (n *scriptGateway) breakModel(ts *testscript.TestScript, args []string) {
 	switch args[0] {
 	case "refuses":
-		n.refuses = true
+		n.refuses.Store(true)
 	case "gone":
 		n.testGateway.llm.Close()
 	default:
