@@ -198,8 +198,23 @@ func (d *delivery) prepare(ctx context.Context, i int, part chat.Reply) error {
 	return nil
 }
 
-// send sends part as message i.
+// replaced returns the message whose place message i takes when it is sent; "" if there is none.
+func (d *delivery) replaced(i int) Receipt {
+	switch {
+	case i < len(d.record.Sent):
+		return d.record.Sent[i].Receipt
+	case i < len(d.record.Old):
+		return d.record.Old[i].Receipt
+	}
+	return ""
+}
+
+// send sends part as message i. What takes the place of another message has an ID of its own: a
+// network that recognizes messages by their IDs, as Discord does, would return the other one.
 func (d *delivery) send(ctx context.Context, i int, part chat.Reply) error {
+	if old := d.replaced(i); old != "" {
+		part.ID = fmt.Sprintf("%s~%s", part.ID, old)
+	}
 	isTraced := d.outbox.sequence != nil
 	if isTraced {
 		if err := d.prepare(ctx, i, part); err != nil {

@@ -2,6 +2,7 @@ package channels_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -55,21 +56,49 @@ func TestLiveOvertaken(t *testing.T) {
 		"by none":               {nil, []string{whole}, 1},
 		"by one somewhere else": {[]chat.Reply{elsewhere}, []string{whole}, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			in(t, func(t *testing.T, m *machine) {
-				h := m.start(channeltest.All)
-				if !turn(t, h, c.others...) {
-					t.Error("not sent")
-				}
-				h.drain()
-				m.shows(c.want...)
-				if n := len(m.fake.Ops(channeltest.Send)); n != c.sends {
-					t.Errorf("%d messages sent, want %d", n, c.sends)
-				}
-				m.clean()
+		for _, recognizes := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", recognized ", recognizes), func(t *testing.T) {
+				in(t, func(t *testing.T, m *machine) {
+					m.fake.Recognizes = recognizes
+					h := m.start(channeltest.All)
+					if !turn(t, h, c.others...) {
+						t.Error("not sent")
+					}
+					h.drain()
+					m.shows(c.want...)
+					if n := len(m.fake.Ops(channeltest.Send)); n != c.sends {
+						t.Errorf("%d messages sent, want %d", n, c.sends)
+					}
+					m.clean()
+				})
 			})
-		})
+		}
 	}
+}
+
+// P1: a network that recognizes messages by their IDs is not asked for one that it still has, or once had,
+// when the answer is sent anew: that would be changed and then deleted, and the answer lost.
+func TestAnswerSentAnew(t *testing.T) {
+	seen := map[string]bool{}
+	in(t, func(t *testing.T, m *machine) {
+		m.fake.Recognizes = true
+		h := m.start(channeltest.All)
+		live := h.Live(t.Context(), reply("re", ""))
+		live.Show("some of it, partial")
+		timetest.Sleep(5 * time.Second)
+		m.fake.Forget(room, 0) // somebody deletes it
+		live.Close()
+		send(t, h, answer())
+		h.drain()
+		m.shows(whole)
+		for _, op := range m.fake.Ops(channeltest.Send) {
+			if seen[op.Reply.ID] {
+				t.Errorf("%s was sent twice", op.Reply.ID)
+			}
+			seen[op.Reply.ID] = true
+		}
+		m.clean()
+	})
 }
 
 // A message that the network does not give back keeps the steps alone.
@@ -126,6 +155,12 @@ func TestP9OvertakenCrashAnywhere(t *testing.T) {
 				died = overtakenAndDead(m, channeltest.Splits|channeltest.Edits, 1, late, crash) == 1
 				if t.Failed() || !died && crash < 15 {
 					t.Fatalf("crash at operation %d, late %v", crash, late)
+				}
+			})
+			in(t, func(t *testing.T, m *machine) {
+				m.fake.Recognizes = true
+				if overtakenAndDead(m, channeltest.Splits|channeltest.Edits, 0, late, crash); t.Failed() {
+					t.Fatalf("crash at operation %d, late %v, where messages are recognized", crash, late)
 				}
 			})
 			for second, twice := 1, !t.Failed(); twice; second++ {

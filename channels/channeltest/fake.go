@@ -28,6 +28,10 @@ type Fake struct {
 	Files   map[string][]byte // by Ref; others do not exist
 	Choices int               // maximum number of buttons of a question; 0: 8
 
+	// Recognizes means that a reply whose ID a message of the chat has is not sent again but
+	// changes that message, as with the nonces of Discord.
+	Recognizes bool
+
 	// Hook, if not nil, is called before each operation, concurrently. The operation
 	// fails with its error: with ErrLost after it took effect, with others before.
 	Hook func(Op) error
@@ -76,6 +80,7 @@ type message struct {
 	receipt channels.Receipt
 	text    string
 	ask     *chat.Question // with its buttons
+	reply   string         // ID of the reply that it was sent for
 }
 
 type said struct {
@@ -355,9 +360,16 @@ func (n network) Run(ctx context.Context, deliver chat.Deliver) error {
 // Send implements [channels.Channel].
 func (n network) Send(ctx context.Context, r chat.Reply) (rc channels.Receipt, err error) {
 	err = n.f.do(ctx, Op{Kind: Send, Reply: r}, func() error {
+		for i, m := range n.f.chats[r.To] {
+			if n.f.Recognizes && m.reply == r.ID {
+				rc = m.receipt
+				n.f.chats[r.To][i].text = r.Text
+				return nil
+			}
+		}
 		n.f.last++
 		rc = channels.Receipt(fmt.Sprint("m", n.f.last))
-		n.f.chats[r.To] = append(n.f.chats[r.To], message{rc, r.Text, r.Ask})
+		n.f.chats[r.To] = append(n.f.chats[r.To], message{rc, r.Text, r.Ask, r.ID})
 		return nil
 	})
 	if err != nil {
