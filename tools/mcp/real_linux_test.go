@@ -320,26 +320,6 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
-// The example of every README: npx fetches the server, which needs the registry and takes time.
-func TestNPX(t *testing.T) {
-	if os.Getenv("PARLEY_MCP_NPX") == "" {
-		t.Skip("PARLEY_MCP_NPX is not set: the test fetches a package from the network")
-	}
-	folder := t.TempDir()
-	s := command("npx", "-y", "@modelcontextprotocol/server-filesystem", folder)
-	s.HostNetwork = os.Getenv("PARLEY_MCP_NPX") == "host" // where the registry has a private address
-	r := newRig(t, map[string]*mcp.Server{"files": s})
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
-		names := strings.Join(r.names(), " ")
-		if strings.Contains(names, "mcp_files_read_text_file") {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%+v", r.States())
-		}
-	}
-}
-
 // listen listens at an address of this machine.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
