@@ -19,7 +19,7 @@ import (
 const unfinished = "(a command at work)"
 
 // A writing is the record of a command that may write untrusted content: it runs after such content was
-// read, reads some, or reaches the network (R-S12). What a kill leaves of it, the next start makes use of.
+// read, reads some, or reaches the network (R-S12). After a kill, the next start marks what it may have written.
 type writing struct {
 	Process string    `json:"process"` // of Parley
 	Work    string    `json:"work"`    // the folder that it may change
