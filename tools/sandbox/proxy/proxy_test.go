@@ -539,6 +539,10 @@ func TestConnectionLimit(t *testing.T) {
 
 // Close ends what is under way, and leaves no goroutine behind: else the test would not end.
 func TestClose(t *testing.T) {
+	// The first lookup of a process makes a channel, which would belong to the bubble.
+	if _, err := hostsFile().LookupHost(t.Context(), "localhost"); err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		var servers sync.WaitGroup
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
