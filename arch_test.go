@@ -25,44 +25,51 @@ var floors = map[string]string{
 	"store":     "",
 	"workspace": "",
 	"timetest":  "",
-	"channels":  "chat panics store texts workspace",
-	"tools":     "chat llm panics search store texts tools/untrusted workspace",
+	"forms":     "chat texts",
+	"channels":  "chat forms panics store texts workspace",
+	"tools":     "chat forms llm panics search store texts tools/untrusted workspace",
 	"memory":    "chat llm search store texts workspace",
 	"scheduler": "chat panics store texts",
 	"audit":     "store",
 	"redact":    "chat",
 	"response":  "",
-	"backup":    "chat store store/bolt texts workspace",
+	"backup":    "chat store store/bolt store/bolt/dirlock texts workspace",
 	"agent":     "chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":       "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
 	"config":    "channels/admission host scheduler tools/mcp tools/network tools/sandbox/proxy tools/web web",
 	"host":      "store",
-	"admin":     "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/mem tools/mcp/manage web",
-	"doctor":    "backup channels channels/console channels/network host llm store/bolt tools/sandbox web",
-	"cmd":       "admin agent audit backup channels chat config doctor host llm memory redact scheduler store texts tools web workspace",
+	"retention": "host store",
+	"sizes":     "store texts workspace",
+	"admin":     "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/bolt/dirlock store/mem tools/mcp/manage tools/mcp/signin tools/mcp/serve web",
+	"doctor":    "backup channels channels/console channels/network host llm store/bolt store/bolt/dirlock tools/sandbox web",
+	"cmd":       "admin agent audit backup channels chat config doctor host llm memory redact retention scheduler store texts tools web workspace",
 }
 
 // rooms lists what each inner room may import. The room above imports them, and
 // none of them imports it, so that each can be understood without it.
 var rooms = map[string]string{
-	"channels/admission":  "channels/safetext chat store",
-	"channels/commands":   "channels/admission channels/safetext chat store texts",
-	"channels/deadletter": "chat store",
-	"channels/safetext":   "chat",
-	"tools/network":       "",
-	"tools/arguments":     "chat",
-	"tools/mcp/manage":    "chat texts tools tools/mcp tools/mcp/pins",
-	"agent/activity":      "chat",
-	"agent/budget":        "chat llm store texts",
-	"agent/conversation":  "chat llm memory panics store texts tools tools/untrusted workspace",
-	"agent/deadletter":    "chat store",
-	"agent/live":          "agent/conversation chat llm texts tools tools/arguments",
-	"agent/replay":        "agent/conversation chat llm store texts tools",
-	"agent/subagents":     "chat store texts tools",
-	"agent/summary":       "agent/budget agent/conversation chat llm memory tools",
-	"web/layout":          "response",
-	"web/mcppages":        "chat response tools/mcp tools/mcp/manage tools/mcp/pins web/layout web/toolpages",
-	"web/toolpages":       "chat response store tools tools/custom tools/policy web/layout",
+	"channels/admission":    "channels/safetext chat store",
+	"channels/commands":     "channels/admission channels/safetext chat store texts",
+	"channels/deadletter":   "chat store",
+	"channels/safetext":     "chat",
+	"tools/network":         "",
+	"tools/arguments":       "chat",
+	"tools/catalog":         "chat llm search tools tools/arguments",
+	"tools/mcp/manage":      "chat texts tools tools/mcp tools/mcp/pins tools/mcp/signin",
+	"agent/activity":        "chat",
+	"agent/budget":          "chat llm store texts",
+	"agent/conversation":    "chat llm memory panics store texts tools tools/untrusted workspace",
+	"agent/deadletter":      "chat store",
+	"agent/live":            "agent/conversation chat llm texts tools tools/arguments",
+	"agent/replay":          "agent/conversation chat llm store texts tools",
+	"agent/subagents":       "chat store texts tools",
+	"agent/sessioncommands": "agent/conversation chat texts",
+	"agent/trimming":        "agent/conversation chat store",
+	"agent/summary":         "agent/budget agent/conversation chat llm memory tools",
+	"tools/mcp/serve":       "chat llm scheduler scheduler/jobs store texts tools workspace",
+	"web/layout":            "response",
+	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout web/toolpages",
+	"web/toolpages":         "chat response store tools tools/custom tools/policy web/layout",
 }
 
 // ground names the rooms that import the standard library only.
@@ -74,7 +81,7 @@ var homes = map[string]string{
 	"github.com/yuin/goldmark":          "channels/markdown",
 	"github.com/peterh/liner":           "channels/console",
 	"github.com/sashabaranov/go-openai": "llm/openai",
-	"go.etcd.io/bbolt":                  "store/bolt",
+	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact",
 	"github.com/google/jsonschema-go":   "tools/arguments tools/custom",
 	"github.com/spf13/cobra":            "admin/commands cmd/gateway",
 	"github.com/tailscale/hujson":       "config",
@@ -86,7 +93,7 @@ var homes = map[string]string{
 	"github.com/JohannesKaufmann/html-to-markdown": "tools/web",
 	"go.starlark.net":                              "tools/data",
 	"mvdan.cc/sh":                                  "tools/shell",
-	"github.com/modelcontextprotocol/go-sdk":       "tools/mcp tools/mcp/catalog tools/mcp/pins tools/mcp/signin tools/mcp/serve",
+	"github.com/modelcontextprotocol/go-sdk":       "tools/mcp tools/mcp/elicit tools/mcp/pins tools/mcp/results tools/mcp/sampling tools/mcp/signin tools/mcp/serve",
 	"github.com/yosida95/uritemplate":              "tools/mcp",
 	"github.com/landlock-lsm/go-landlock":          "tools/sandbox/landlock",
 
@@ -97,7 +104,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response web web/layout web/mcppages web/toolpages",
+	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/layout web/mcppages web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "memory/skills",
@@ -109,8 +116,9 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/markdown channels/network channels/safetext response",
-	"tools": "scheduler/jobs tools/custom/template tools/mcp tools/network tools/sandbox tools/sandbox/proxy tools/sandbox/seccomp " +
-		"tools/shell/changes",
+	"store":    "store/bolt/compact store/bolt/dirlock store/bolt/layer store/bolt/mark store/bolt/pages store/bolt/usage store/bolt/wal",
+	"tools": "response scheduler/jobs tools/custom/template tools/mcp tools/mcp/flood tools/mcp/results tools/network tools/sandbox tools/sandbox/proxy " +
+		"tools/sandbox/seccomp tools/shell/changes tools/shell/recording",
 }
 
 type pkg struct {

@@ -13,9 +13,8 @@ import (
 // starters names the functions that start another program. What they start is
 // never chosen by a model.
 var starters = map[string]string{
-	"ProbeInChild": "this program, to read a store that may be damaged",
-	"runPDF":       "this program, to read a PDF that may be hostile",
-	"StartUnit":    "systemctl, for the operator who runs parley onboard",
+	"runPDF":    "this program, to read a PDF that may be hostile",
+	"StartUnit": "systemctl, for the operator who runs parley onboard",
 }
 
 // byOperator names those of them that an operator runs in a shell, with the

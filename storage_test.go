@@ -1,11 +1,14 @@
 package parley_test
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"parley/config"
 	"parley/store"
 )
 
@@ -41,5 +44,37 @@ func TestStorage(t *testing.T) {
 				t.Errorf("%s lists the %s %q, which the catalogue does not have", page, kind, l)
 			}
 		}
+	}
+}
+
+// A rule of the catalogue says when something is removed, or why it cannot grow.
+var storageRule = regexp.MustCompile(`retention\.|(after|beyond) \d|\d hours after|after a|a week after|all but|when |with the |^nobody: |^owners, who `)
+
+// TestRetention checks that everything in the store has a rule for when it is removed
+// (P28), and that each period of the config is one of these rules, and documented.
+func TestRetention(t *testing.T) {
+	key := regexp.MustCompile(`retention\.(\w+)`)
+	ruled := map[string]bool{}
+	for _, c := range store.Catalogue() {
+		if !storageRule.MatchString(c.Trims) {
+			t.Errorf("%s %q has no rule that bounds it: %q", c.Kind, c.Name, c.Trims)
+		}
+		for _, m := range key.FindAllStringSubmatch(c.Trims, -1) {
+			ruled[m[1]] = true
+		}
+	}
+	page := documents(t)["docs/internals/storage.md"]
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Retention]()) {
+		name := f.Tag.Get("json")
+		if f.Type != reflect.TypeFor[time.Duration]() {
+			continue
+		}
+		if !strings.Contains(page, "`retention."+name+"`") {
+			t.Errorf("docs/internals/storage.md does not say what retention.%s removes", name)
+		}
+		delete(ruled, name)
+	}
+	for name := range ruled {
+		t.Errorf("the catalogue names retention.%s, which the config does not have", name)
 	}
 }

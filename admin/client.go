@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"parley/channels/console"
-	"parley/store/bolt"
+	"parley/store/bolt/dirlock"
 )
 
 // ErrNotFound says that what was asked for does not exist.
@@ -98,6 +98,14 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	return console.Dial(ctx, c.socket)
 }
 
+// Transport returns a transport that sends all requests to the running gateway. Unlike Ask it never opens the
+// gateway's folder itself.
+func (c *Client) Transport() *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return console.Dial(ctx, c.socket)
+	}}
+}
+
 // Ask sends a request, with in as JSON unless it is nil, and decodes the answer
 // into out unless that is nil.
 func (c *Client) Ask(ctx context.Context, method, path string, in, out any) error {
@@ -165,7 +173,7 @@ const startTimeout = 10 * time.Second
 // GatewayStarts reports whether err says that another process has the data folder,
 // and that proves to be a gateway that serves socket.
 func GatewayStarts(ctx context.Context, err error, socket string) bool {
-	var locked *bolt.LockedError
+	var locked *dirlock.LockedError
 	if !errors.As(err, &locked) || locked.Brief {
 		return false
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -22,9 +23,16 @@ import (
 func Moment(t time.Time, zone *time.Location) string { return t.In(zone).Format("2006-01-02 15:04") }
 
 // A table prints rows whose cells stand below each other. [table.flush] prints them.
-type table struct{ out *tabwriter.Writer }
+type table struct {
+	out  *tabwriter.Writer
+	text *bytes.Buffer // what out wrote
+	to   io.Writer
+}
 
-func (c *Client) newTable() table { return table{tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)} }
+func (c *Client) newTable() table {
+	text := &bytes.Buffer{}
+	return table{out: tabwriter.NewWriter(text, 0, 0, 2, ' ', 0), text: text, to: c.Out}
+}
 
 func (t table) row(cells ...any) {
 	for i, cell := range cells {
@@ -36,7 +44,26 @@ func (t table) row(cells ...any) {
 	fmt.Fprintln(t.out)
 }
 
-func (t table) flush() error { return t.out.Flush() }
+// flush prints the rows, without the blanks that follow the last cell of a row.
+func (t table) flush() error {
+	if err := t.out.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(t.text.String()) {
+		if _, err := fmt.Fprintln(t.to, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count returns n with the word for it, which ends with an s unless n is 1.
+func count(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
+}
 
 // Status returns the gateway's state.
 func (c *Client) Status(ctx context.Context) (o web.Overview, err error) {
@@ -66,6 +93,9 @@ func (c *Client) PrintStatus(ctx context.Context) error {
 		t.row(ch.Name, cmp.Or(ch.Trouble, working), pending, dropped)
 	}
 	t.row("dead letters", fmt.Sprintf("%d replies, %d messages", len(o.DeadReplies), len(o.DeadMessages)))
+	if o.Disk != "" {
+		t.row("disk", o.Disk)
+	}
 	for _, p := range o.Pairings {
 		t.row("pairing", chat.OneLine(p.Name), p.At.Channel, "parley pair "+p.Code)
 	}

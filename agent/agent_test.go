@@ -102,11 +102,11 @@ func (c *collected[T]) values() []T {
 
 type prompt string
 
-func (p prompt) System(context.Context, chat.SessionID, chat.Person) (string, error) {
+func (p prompt) System(context.Context, chat.SessionID, chat.Person, llm.Room) (string, error) {
 	return string(p), nil
 }
 
-func (p prompt) SubagentSystem(_ context.Context, who chat.Person, instruction string) (string, error) {
+func (p prompt) SubagentSystem(_ context.Context, who chat.Person, instruction string, _ llm.Room) (string, error) {
 	return fmt.Sprintf("%s to %s: %s", string(p), who, instruction), nil
 }
 
@@ -124,7 +124,12 @@ func (h *house) generate(ctx context.Context, r llm.Request, stream func(llm.Del
 }
 
 // send is the outbox: an ID is sent once.
-func (h *house) send(_ context.Context, r chat.Reply) error {
+func (h *house) send(ctx context.Context, r chat.Reply) error {
+	if m, ok := h.store.(*mortal); ok {
+		if err := m.keep(ctx, r.ID); err != nil {
+			return err
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if old, ok := h.said[r.ID]; ok {
@@ -511,6 +516,30 @@ func TestStop(t *testing.T) {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %q in %s", want, got)
 			}
+		}
+	})
+}
+
+// The reply that says that a turn was stopped answers /stop as well, which has none of its own: whoever
+// sent it through a pipe waits for one.
+func TestStoppedTurnAnswersStop(t *testing.T) {
+	var sent collected[chat.Reply]
+	h := &house{tools: []tools.Tool{tool("slow", func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	})}}
+	h.model = script(llm.Message{Calls: []llm.ToolCall{call("1", "slow")}})
+	h.conf = func(c *agent.Config) {
+		send := c.Send
+		c.Send = func(ctx context.Context, r chat.Reply) error { sent.add(r); return send(ctx, r) }
+	}
+	play(t, h, func(h *house) {
+		h.say("1", "do it")
+		timetest.Sleep(time.Second)
+		h.say("2", "/stop")
+		h.want("(Stopped.)")
+		if r := sent.values()[0]; r.Quote != "1" || fmt.Sprint(r.Also) != "[2]" {
+			t.Errorf("it answers %q and %q", r.Quote, r.Also)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 )
@@ -143,7 +144,7 @@ func TestShutdownApproval(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", kill), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dir, said, ran := t.TempDir(), map[string]string{}, 0
+				dir, said, ran := storetest.TempDir(t), map[string]string{}, 0
 				w := &warden{after: 11 * time.Hour}
 				danger := tool("danger", func(context.Context) (string, error) {
 					ran++
@@ -328,7 +329,7 @@ func TestCrashOnTheWay(t *testing.T) {
 		for n, done := 0, after == 0; !done; n += step {
 			t.Run(fmt.Sprint(after, n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					v := &venture{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}, warden: warden{after: after}}
+					v := &venture{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}, warden: warden{after: after}}
 					first := v.run(n)
 					done = first == ""
 					second := ""

@@ -35,7 +35,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 	} else if len(t.openTurn().Answers()) > 0 {
 		how.Note = conversation.Join(how.Note, msgLastRound)
 	}
-	fixed := conversation.FixedSize(req)
+	fixed := req.EstimateFixedTokens()
 	limit := t.model.room(t.pool.ratios.Of(t.name), fixed)
 	if err := t.summaries.MakeRoom(ctx, t.worker.hard, max(limit, 256)); err != nil {
 		return conversation.Record{}, err
@@ -60,8 +60,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 			continue
 		}
 		t.session.ReadSince = nil
-		if err != nil && (ctx.Err() != nil || e != nil && slices.Contains([]llm.Kind{llm.Cut, llm.TimedOut}, e.Kind)) {
-			// The model was at work, and does not say how much (R-S15).
+		if llm.WasInterrupted(ctx, err) { // R-S15
 			t.charge(ctx, 0, t.name, llm.Usage{In: fixed + t.session.History.Size(), Out: len(t.part) / 4})
 		}
 		if err != nil {

@@ -2,94 +2,99 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"parley/agent/sessioncommands"
 	"parley/chat"
+	"parley/store"
 	"parley/texts"
+	"parley/tools"
 )
 
 // A Command is something that people ask for with a slash, and that is done
 // without a model.
 type Command struct {
-	Name, Help string
+	Name, Help string // Help is "" if the command is not listed
+	When       Moment
 
-	// Do answers it, in the order it was given among what is said in the session.
-	// After a crash it may be done again for the same message, whose Key tells.
-	// The error is for the log: the person reads that it could not be done. It is
-	// nil for the commands that the Pool does itself.
+	// Do answers the command. After a crash it may be called again for the same
+	// message, whose Key tells. The error is for the log: the person reads that it
+	// could not be done. It must return when its context ends. nil: the turn of the
+	// message knows what to do.
 	Do func(context.Context, chat.Message) (string, error)
 }
 
-// A builtin is a command that every Pool has. With neither now nor later it
-// changes the conversation, and the worker of the session does it.
-type builtin struct {
-	name string
-	help string // "": the command is not listed
+// A Moment is when a command is answered.
+type Moment int
 
-	// now answers the command as it comes in, also beside a turn under way. To do
-	// it twice does no harm.
-	now func(context.Context, *Pool, chat.Message) string
+const (
+	// BesideTurns is beside a turn under way in the session, which may be waiting for a
+	// person: after the commands that were given before, and before what is said later,
+	// if that takes no longer than commandLead.
+	BesideTurns Moment = iota
 
-	// later answers the command when it is its turn among what is said in the
-	// session. It changes no history.
-	later func(context.Context, *worker, chat.Message) string
-}
+	// InOrder is when it is its turn among what is said in the session: the command is
+	// about what was said or done before it.
+	InOrder
 
-// builtins returns the commands that every Pool has, in the order people are shown
-// them, with help from say.
-func builtins(say texts.Help) []builtin {
-	return []builtin{
-		{name: "new", help: say.New},
-		{name: "stop", help: say.Stop, now: stopTurns},
-		{name: "retry", help: say.Retry},
-		{name: "undo", help: say.Undo, later: undoTurn},
-		{name: "search", help: say.Search, later: searchChat},
-		{name: "status", help: say.Status, now: showStatus},
-		{name: "approvals", help: say.Approvals, now: manageApprovals},
-		{name: "agents", help: say.Agents, now: manageSubagents},
-		{name: "verbose", help: say.Verbose, now: setVerbose},
-		{name: "model", help: say.Model, now: chooseModel},
-		{name: "tools", help: say.Tools, later: listTools},
-		{name: "tool", help: say.Tool, now: explainTool},
-		{name: "context", help: say.Context, later: showContext},
-		{name: "usage", help: say.Usage, now: showUsage},
-		{name: "raise", help: say.Raise, now: raiseLimit},
-		{name: "toolstats", help: say.ToolStats, now: showToolStats},
-		{name: "help", help: say.Help, now: showHelp},
-		{name: "start", now: showHelp},
-		{name: unknownCommand, now: answerUnknown},
+	// AtOnce is before Deliver returns: it takes no time, and to do it twice does no harm.
+	AtOnce
+)
+
+const (
+	commandLead    = 5 * time.Second // for so long a turn waits for commands that were given before it
+	commandTimeout = time.Minute     // of a command that is answered beside turns
+	maxCommands    = 64              // that are answered beside turns, of all sessions
+)
+
+// ofPool answers a command that every Pool has.
+type ofPool func(context.Context, *Pool, chat.Message) (string, error)
+
+// ownCommands returns the commands that every Pool has, in the order people are shown
+// them, with help from say. p may be nil if nobody gives them.
+func ownCommands(p *Pool, say texts.Help) []Command {
+	by := func(do ofPool) func(context.Context, chat.Message) (string, error) {
+		return func(ctx context.Context, m chat.Message) (string, error) { return do(ctx, p, m) }
+	}
+	return []Command{
+		{Name: "new", Help: say.New, When: InOrder},
+		{Name: "stop", Help: say.Stop, When: AtOnce, Do: by(stopTurns)},
+		{Name: "retry", Help: say.Retry, When: InOrder},
+		{Name: "undo", Help: say.Undo, When: InOrder, Do: by(undoTurn)},
+		{Name: "search", Help: say.Search, When: BesideTurns, Do: by(ofSession(sessioncommands.Commands.Search))},
+		{Name: "status", Help: say.Status, When: AtOnce, Do: by(showStatus)},
+		{Name: "approvals", Help: say.Approvals, When: AtOnce, Do: by(ofSession(sessioncommands.Commands.Approvals))},
+		{Name: "agents", Help: say.Agents, When: AtOnce, Do: by(manageSubagents)},
+		{Name: "verbose", Help: say.Verbose, When: AtOnce, Do: by(ofSession(sessioncommands.Commands.Verbose))},
+		{Name: "model", Help: say.Model, When: AtOnce, Do: by(chooseModel)},
+		{Name: "tools", Help: say.Tools, When: InOrder, Do: by(listTools)},
+		{Name: "tool", Help: say.Tool, When: AtOnce, Do: by(explainTool)},
+		{Name: "context", Help: say.Context, When: InOrder, Do: by(showContext)},
+		{Name: "usage", Help: say.Usage, When: AtOnce, Do: by(showUsage)},
+		{Name: "raise", Help: say.Raise, When: AtOnce, Do: by(raiseLimit)},
+		{Name: "toolstats", Help: say.ToolStats, When: AtOnce, Do: by(showToolStats)},
+		{Name: "help", Help: say.Help, When: AtOnce, Do: by(showHelp)},
+		{Name: "start", When: AtOnce, Do: by(showHelp)},
+		{Name: unknownCommand, When: AtOnce, Do: by(answerUnknown)},
 	}
 }
 
 // Commands returns the listed commands that every Pool has, in the order people
-// are shown them, with help from say.
-func Commands(say texts.Help) (all []Command) {
-	for _, b := range builtins(say) {
-		if b.help != "" {
-			all = append(all, Command{Name: b.name, Help: b.help})
-		}
-	}
-	return all
+// are shown them, with help from say. They cannot be carried out without a Pool.
+func Commands(say texts.Help) []Command {
+	return slices.DeleteFunc(ownCommands(nil, say), func(c Command) bool { return c.Help == "" })
 }
 
-// builtin returns the command called name that every Pool has, nil if there is none.
-func (p *Pool) builtin(name string) *builtin {
-	all := builtins(p.texts.Help)
-	if i := slices.IndexFunc(all, func(b builtin) bool { return b.name == name }); i >= 0 {
-		return &all[i]
-	}
-	return nil
-}
-
-// configured returns the command called name that is not the Pool's own, nil if
-// there is none.
-func (p *Pool) configured(name string) *Command {
-	all := p.config.Commands
-	if i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name }); i >= 0 {
-		return &all[i]
+// findCommand returns the command called name, nil if there is none.
+func (p *Pool) findCommand(name string) *Command {
+	if i := slices.IndexFunc(p.commands, func(c Command) bool { return c.Name == name }); i >= 0 {
+		return &p.commands[i]
 	}
 	return nil
 }
@@ -109,66 +114,76 @@ func (p *Pool) command(m chat.Message) string {
 	if !slash || m.Origin != chat.FromPerson || m.In != "" || m.Options != nil {
 		return ""
 	}
-	if p.builtin(name) != nil || p.configured(name) != nil {
+	if p.findCommand(name) != nil {
 		return name
 	}
-	if commandShape.MatchString(word) && len(m.Files) == 0 {
+	if commandShape.MatchString(word) && len(m.Files) == 0 && !tools.IsCommand(name) {
 		return unknownCommand
 	}
 	return ""
 }
 
-// runNow answers m, which gives the command called name, if that is one to be
-// answered as it comes in.
-func (p *Pool) runNow(ctx context.Context, name string, m chat.Message) (text string, done bool) {
-	b := p.builtin(name)
-	if b == nil || b.now == nil {
-		return "", false
-	}
+// carryOut does what m, which gives the command c, asks for, and returns what the
+// person is told, and whether it was done.
+func (p *Pool) carryOut(ctx context.Context, c *Command, m chat.Message) (text string, done bool) {
 	text = p.texts.Turn.Panic
-	p.guarded("/"+name, func() { text = b.now(ctx, p, m) })
-	return text, true
-}
-
-// later returns what answers the command called name when it is its turn, nil if
-// it is not such a command.
-func (p *Pool) later(name string) func(context.Context, *worker, chat.Message) string {
-	c := p.configured(name)
-	if c == nil {
-		if b := p.builtin(name); b != nil {
-			return b.later
+	p.guarded("/"+c.Name, func() {
+		answer, err := c.Do(ctx, m)
+		if errors.Is(context.Cause(ctx), tools.ErrClosing) && err != nil {
+			return // it is begun again by the next process
 		}
-		return nil
-	}
-	return func(ctx context.Context, w *worker, m chat.Message) string {
-		text, err := c.Do(ctx, m)
 		if err != nil {
-			return p.commandFailed("do that", w.id, err)
+			p.log.Error("command failed", "command", c.Name, "session", m.Session(), "err", err)
+			text = p.texts.Commands.Failed
+			return
 		}
-		return text
+		text = answer
+		done = true
+	})
+	return text, done
+}
+
+// commandsKey ends the key of the work that the commands of a session are, beside
+// its turns.
+const commandsKey = "\x00commands"
+
+// workKey returns the key of an item of the inbox: the session that it belongs to,
+// with commandsKey if it is answered beside the turns of the session.
+func (p *Pool) workKey(item store.Item) string {
+	var m chat.Message
+	if json.Unmarshal(item.Body, &m) != nil {
+		return ""
+	}
+	key := string(m.Session())
+	if c := p.findCommand(p.command(m)); c != nil && c.When == BesideTurns {
+		key += commandsKey
+	}
+	return key
+}
+
+// ofSession returns what answers a command by do.
+func ofSession(do func(sessioncommands.Commands, context.Context, chat.Message) (string, error)) ofPool {
+	return func(ctx context.Context, p *Pool, m chat.Message) (string, error) {
+		c := sessioncommands.Commands{Sessions: p.sessions, Texts: p.texts, Zone: p.config.Zone}
+		return do(c, ctx, m)
 	}
 }
 
-// commandFailed logs why a command could not do what, and returns what the person
-// is told.
-func (p *Pool) commandFailed(what string, id chat.SessionID, err error) string {
-	p.log.Error("command failed", "doing", what, "session", id, "err", err)
-	return p.texts.Commands.Failed
-}
-
-func answerUnknown(_ context.Context, p *Pool, m chat.Message) string {
+func answerUnknown(_ context.Context, p *Pool, m chat.Message) (string, error) {
 	word, _ := chat.Word(m.Text)
-	return p.texts.Commands.Unknown.With(word)
+	return p.texts.Commands.Unknown.With(word), nil
 }
 
-func showHelp(_ context.Context, p *Pool, m chat.Message) string {
+func showHelp(_ context.Context, p *Pool, m chat.Message) (string, error) {
 	var b strings.Builder
 	b.WriteString(p.texts.Help.Intro + "\n")
-	for _, c := range slices.Concat(Commands(p.texts.Help), p.config.Commands) {
-		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
+	for _, c := range p.commands {
+		if c.Help != "" {
+			fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
+		}
 	}
 	if m.From.Role == chat.Owner {
 		b.WriteString("\n" + p.texts.Help.Owners)
 	}
-	return b.String()
+	return b.String(), nil
 }

@@ -43,7 +43,7 @@ func (c completion) run(ctx context.Context) error {
 	if err := c.reportRunUsage(ctx); err != nil {
 		return err
 	}
-	return c.removeDeliveries(ctx)
+	return c.removeAnswered(ctx)
 }
 
 // sendReply puts the reply into the outbox. That of a subagent goes to its parent.
@@ -57,10 +57,9 @@ func (c completion) sendReply(ctx context.Context) error {
 	})
 }
 
-// noteState notes, now and then, what is to be known of the session without
-// reading its log.
+// noteState notes what is to be known of the session without reading its log.
 func (c completion) noteState(ctx context.Context) {
-	if err := c.pool.sessions.NoteTurn(ctx, c.session, c.deliveries[0].Time); err != nil {
+	if err := c.pool.sessions.NoteTurn(store.Deferred(ctx), c.session, c.deliveries[0].Time); err != nil {
 		c.pool.log.Warn("could not note the state of a session", "session", c.session.ID, "err", err)
 	}
 }
@@ -139,7 +138,23 @@ func (c completion) reportRunUsage(ctx context.Context) error {
 	})
 }
 
-// removeDeliveries removes the deliveries from the inbox.
+// removeAnswered removes the deliveries from the inbox, in which a crash may leave them for
+// a moment: the end of their turn in the log says that they were answered. Those that an
+// earlier process left there may be under suspicion, and are removed for good.
+func (c completion) removeAnswered(ctx context.Context) error {
+	for _, d := range c.deliveries {
+		dequeueCtx := ctx
+		if !d.item.Again && d.resumed == nil {
+			dequeueCtx = store.Deferred(ctx)
+		}
+		if err := c.worker.dequeue(dequeueCtx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeDeliveries removes the deliveries from the inbox for good.
 func (c completion) removeDeliveries(ctx context.Context) error {
 	for _, d := range c.deliveries {
 		if err := c.worker.dequeue(ctx, d); err != nil {

@@ -22,16 +22,17 @@ import (
 type Memory interface {
 	// System returns the instructions that every request of a session begins
 	// with. Of what is known of people it holds only what is known of one (R-S14).
-	System(context.Context, chat.SessionID, chat.Person) (string, error)
+	System(context.Context, chat.SessionID, chat.Person, llm.Room) (string, error)
 
 	// SubagentSystem returns the instructions of a subagent that works for who, and
 	// is to do as instruction says.
-	SubagentSystem(ctx context.Context, who chat.Person, instruction string) (string, error)
+	SubagentSystem(ctx context.Context, who chat.Person, instruction string, room llm.Room) (string, error)
 }
 
 // Config is what a Pool is made of.
 type Config struct {
-	Store     store.Store
+	Store store.Store
+	// Send keeps replies in Store: with a reply, all that was stored before is on disk.
 	Send      chat.Send
 	Memory    Memory
 	Archive   summary.Archive // nil: what does not fit into requests any more is only left out of them
@@ -192,6 +193,7 @@ type Model struct {
 	Window    int  // tokens that request and answer may have together
 	MaxTokens int  // of an answer
 	Vision    bool // it can be shown pictures
+	Lean      bool // requests to it begin with as little as can be
 }
 
 // room returns how many estimated tokens there are for what was said, beside fixed

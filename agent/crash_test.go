@@ -1,11 +1,16 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -25,11 +30,93 @@ import (
 )
 
 // A mortal is a store that dies at a certain operation. From then on every
-// goroutine that comes to it ends there, as in a process that was killed.
+// goroutine that comes to it ends there, as in a process that was killed. What was
+// deferred then is undone.
 type mortal struct {
 	store.Store
+	db    store.Store  // without the counting
 	left  atomic.Int64 // operations, counted before and after each
 	where atomic.Value
+	dir   string
+
+	mu      sync.Mutex
+	remains remains // what it left when it died; nil: it lives
+}
+
+// Remains are the files of a store as a crash leaves them, by their paths.
+type remains map[string][]byte
+
+// readRemains reads the files of the store in dir, as they are at one moment: until they do
+// not change any more.
+func readRemains(dir string) (remains, error) {
+	last := remains{}
+	for {
+		now, err := readFiles(dir)
+		if err != nil || maps.EqualFunc(last, now, bytes.Equal) {
+			return now, err
+		}
+		last = now
+	}
+}
+
+func readFiles(dir string) (remains, error) {
+	files := remains{}
+	for _, pattern := range []string{"parley.db", "parley.db.mark", "parley.db.wal/*"} {
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			files[path] = data
+		}
+	}
+	return files, nil
+}
+
+// restore makes the store in dir what it was, once it is closed.
+func (files remains) restore(dir string) error {
+	log := filepath.Join(dir, "parley.db.wal")
+	err := errors.Join(os.RemoveAll(log), os.Mkdir(log, 0o700))
+	for path, data := range files {
+		err = errors.Join(err, os.WriteFile(path, data, 0o600))
+	}
+	return err
+}
+
+// Close implements [store.Store].
+func (m *mortal) Close() error {
+	err := m.Store.Close()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.remains == nil {
+		return err
+	}
+	return errors.Join(err, m.remains.restore(m.dir))
+}
+
+// keep stores what was sent, as the outbox does: all that was deferred is on disk then.
+func (m *mortal) keep(ctx context.Context, id string) error {
+	err := m.db.Queue("sent").Push(ctx, id, nil)
+	if m.where.Load() != nil {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// die notes where it died, and what that leaves.
+func (m *mortal) die(where string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.where.CompareAndSwap(nil, where) {
+		return nil
+	}
+	var err error
+	m.remains, err = readRemains(m.dir)
+	return err
 }
 
 func newMortal(t *testing.T, dir string, life int) *mortal {
@@ -37,14 +124,17 @@ func newMortal(t *testing.T, dir string, life int) *mortal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mortal{}
+	m := &mortal{db: db, dir: dir}
 	m.left.Store(int64(life))
 	step := func(when string) func(string) {
 		return func(op string) {
-			if n := m.left.Add(-1); n < 0 {
-				m.where.CompareAndSwap(nil, when+" "+op)
-				runtime.Goexit()
+			if n := m.left.Add(-1); n >= 0 {
+				return
 			}
+			if err := m.die(when + " " + op); err != nil {
+				t.Error(err)
+			}
+			runtime.Goexit()
 		}
 	}
 	m.Store = storetest.Watch(db, step("before"), step("after"))
@@ -168,7 +258,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &life{t: t, dir: t.TempDir(), taken: map[string]bool{}}
+				l := &life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}
 				where := l.run(n)
 				if done = where == ""; !done {
 					l.run(1 << 40)
@@ -188,7 +278,7 @@ func TestCrashTwice(t *testing.T) {
 		a, b := rnd.IntN(50), rnd.IntN(50)
 		t.Run(fmt.Sprint(a, "+", b), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &life{t: t, dir: t.TempDir(), taken: map[string]bool{}}
+				l := &life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}
 				first, second := l.run(a), l.run(b)
 				l.run(1 << 40)
 				if l.check(t); t.Failed() {
@@ -210,7 +300,7 @@ func lastTry(key string) map[string]any {
 // came after it is answered.
 func TestParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		var began []time.Duration // since the start of its process
 		start := func() (h *house, m *mortal) {
 			m, up := newMortal(t, dir, 1<<40), time.Now()
@@ -281,7 +371,7 @@ func TestKillsFromOutside(t *testing.T) {
 		for _, chats := range []int{1, 2, 5} {
 			t.Run(fmt.Sprint(after, " ", chats), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					dir, said := t.TempDir(), map[string]string{}
+					dir, said := storetest.TempDir(t), map[string]string{}
 					for life := range 12 {
 						m := newMortal(t, dir, 1<<40)
 						h := &house{t: t, store: m, said: said}
@@ -325,7 +415,7 @@ func TestKillsFromOutside(t *testing.T) {
 // not blamed for a death, also if a call of the other had just ended.
 func TestNotAloneIsNotBlamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		for life := range 5 {
 			m := newMortal(t, dir, 1<<40)
 			h := &house{t: t, store: m, said: said, tools: []tools.Tool{tool("look", func(context.Context) (string, error) { return "seen", nil })}}
@@ -369,7 +459,7 @@ func TestNotAloneIsNotBlamed(t *testing.T) {
 // was given, and before that was noted, the answer stands.
 func TestAnsweredIsNotParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 4 {
 			m := newMortal(t, dir, 1<<40)
 			h := &house{t: t, store: m, said: said}
@@ -413,7 +503,7 @@ func TestAnsweredIsNotParked(t *testing.T) {
 // is cut off, and the person gets an answer after the next start without asking again.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		db := newMortal(t, dir, 1<<40)
 		h := &house{t: t, store: db, said: said}
 		h.tools = []tools.Tool{tool("sleep", func(ctx context.Context) (string, error) {
@@ -464,7 +554,7 @@ func TestShutdown(t *testing.T) {
 // they gave, in the order it had asked.
 func TestResultsAsTheyCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		var ran sync.Map
 		for run := range 2 {
 			m := newMortal(t, dir, 1<<40)

@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 )
@@ -83,14 +84,14 @@ func (w *wreck) live(life int, from, to uint64, texts ...string) (where string, 
 	}
 	h.conf = func(c *agent.Config) {
 		c.Log = slog.New(slog.DiscardHandler)
-		c.Send = func(_ context.Context, r chat.Reply) error {
+		c.Send = func(ctx context.Context, r chat.Reply) error {
 			if m.left.Load() < 0 {
 				runtime.Goexit()
 			}
 			if _, sent := w.said[r.ID]; !sent {
 				w.said[r.ID] = r.Text
 			}
-			return nil
+			return m.keep(ctx, r.ID)
 		}
 	}
 	h.start()
@@ -128,7 +129,7 @@ func TestDamagedTurn(t *testing.T) {
 		for variant, more := 0, true; more; variant++ {
 			t.Run(fmt.Sprint(n, " ", variant), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := &wreck{t: t, dir: t.TempDir(), said: map[string]string{}}
+					w := &wreck{t: t, dir: storetest.TempDir(t), said: map[string]string{}}
 					where, last := w.live(n, 0, 0, "work")
 					if done = where == ""; last == 0 {
 						more = false

@@ -8,8 +8,10 @@ import (
 	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/live"
+	"parley/agent/subagents"
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 	"parley/tools"
 )
 
@@ -55,7 +57,8 @@ func (t *turn) stopped(ctx context.Context) error {
 		toolRunner{t}.finish(c, tools.Result{Text: text, Failed: true})
 	}
 	t.worker.waiting = append(t.worker.waiting, t.worker.take()...)
-	asked, stopped := t.pool.activities.Interruption(t.activity)
+	asked, by, stopped := t.pool.activities.Interruption(t.activity)
+	t.stoppedBy = by
 	n := 0
 	for n < len(t.worker.waiting) && !t.worker.waiting[n].apart() && t.worker.waiting[n].Time.Before(asked) {
 		n++
@@ -71,7 +74,8 @@ func (t *turn) stopped(ctx context.Context) error {
 }
 
 // end closes the turn: the last records and the reply in one Append, then the
-// reply into the outbox, then the messages out of the inbox (P7).
+// reply into the outbox, then the messages out of the inbox (P7). The Append reaches the
+// disk with the reply, in one commit.
 func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) error {
 	t.pool.activities.Close(t.session.ID) // whoever wants to stop it now is told that it is too late
 	m := t.openTurn().First()
@@ -82,6 +86,9 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	}
 	r.Text = conversation.Join(text, note)
 	r.Also = otherIDs(t.deliveries, r.Quote)
+	if t.stoppedBy != "" {
+		r.Also = append(r.Also, t.stoppedBy)
+	}
 	r.Files = t.openTurn().Attachments()
 	r.Failed = how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
@@ -91,7 +98,11 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	t.outcome = how
 	end := &conversation.End{Outcome: how, Reply: conversation.ReplyToSend(m, how, r), Note: note}
 	t.session.Keep(conversation.Record{Ended: end})
-	if err := t.flush(ctx); err != nil {
+	flushCtx := ctx
+	if end.Reply != nil && subagents.IDOf(m.In) == "" {
+		flushCtx = store.Deferred(ctx)
+	}
+	if err := t.flush(flushCtx); err != nil {
 		return err
 	}
 	if t.live != nil {

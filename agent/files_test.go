@@ -18,6 +18,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store/mem"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 	"parley/workspace"
@@ -144,7 +145,7 @@ func TestFetchPanics(t *testing.T) {
 func TestFetchOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 2 {
 			m := newMortal(t, dir, 1<<40)
 			h := &house{t: t, store: m, said: said}
@@ -198,7 +199,7 @@ func TestStopFetching(t *testing.T) {
 // TestShutdownFetching is P16: a download that does not end is begun anew at the next start.
 func TestShutdownFetching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 2 {
 			m := newMortal(t, dir, 1<<40)
 			h := &house{t: t, store: m, said: said, model: script(words("fine"))}

@@ -9,6 +9,7 @@ import (
 
 	"parley/agent/conversation"
 	"parley/chat"
+	"parley/llm"
 )
 
 // An intake records what the messages of a turn say, with their files.
@@ -101,6 +102,28 @@ func (in intake) hear(deliveries []delivery) {
 			session.Keep(conversation.Record{Retried: &m})
 		}
 	}
+}
+
+// beginByCommand has the turn begin with the call that its message stands for, if it is a command of a tool.
+// It reports whether the turn is over, because there is no such call.
+func (in intake) beginByCommand(ctx context.Context) (over bool, err error) {
+	t := in.turn
+	m := t.openTurn().First()
+	if t.kit.Command == nil || m.Origin != chat.FromPerson || m.In != "" || len(t.openTurn().AllAnswers()) > 0 {
+		return false, nil
+	}
+	calls, problem := t.kit.Command(m.Text)
+	if problem != "" {
+		return true, t.end(t.worker.hard, conversation.Answered, problem)
+	}
+	if len(calls) == 0 {
+		return false, nil
+	}
+	if err := t.spend(ctx); err != nil {
+		return true, t.limited(err)
+	}
+	t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.Assistant, Calls: calls}})
+	return false, nil
 }
 
 // isOfRemovedJob reports whether the last turn was the run of a scheduled job that

@@ -18,6 +18,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 )
@@ -131,7 +132,7 @@ func TestPutAsideAtEveryStep(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := &joint{t: t, dir: t.TempDir(), said: map[string]string{}, poison: true}
+				j := &joint{t: t, dir: storetest.TempDir(t), said: map[string]string{}, poison: true}
 				for life := range 5 { // as they come, both once more, alone three times
 					j.live(1<<40, life == 0, time.Minute)
 				}
@@ -288,7 +289,7 @@ func TestOrderAfterFailure(t *testing.T) {
 // answered one at a time, so that none is blamed for another.
 func TestSuspectsRunAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		var busy atomic.Int32
 		for run := range 3 {
 			m := newMortal(t, dir, 1<<40)

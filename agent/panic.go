@@ -14,8 +14,7 @@ func (w *worker) safely(deliveries []delivery) (err error) {
 	return err
 }
 
-// endUnread ends deliveries without reading their messages, which may have caused a
-// panic.
+// endUnread ends deliveries without reading their messages, which may have caused a panic.
 func (w *worker) endUnread(deliveries []delivery) error {
 	for i, d := range deliveries {
 		if w.pool.guarded("say that a message failed", func() {

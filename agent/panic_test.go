@@ -19,7 +19,7 @@ import (
 // burstingMemory panics when it is asked for instructions.
 type burstingMemory struct{ prompt }
 
-func (burstingMemory) System(context.Context, chat.SessionID, chat.Person) (string, error) {
+func (burstingMemory) System(context.Context, chat.SessionID, chat.Person, llm.Room) (string, error) {
 	panic("oh")
 }
 

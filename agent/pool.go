@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,7 @@ type Pool struct {
 	log        *slog.Logger // that of config
 	texts      *texts.Agent // those of config
 	settings   atomic.Pointer[Settings]
+	commands   []Command // its own, and those of config
 	inbox      store.Queue
 	sessions   *conversation.Sessions
 	prompts    *conversation.Prompts
@@ -46,6 +48,7 @@ type Pool struct {
 	ratios     conversation.TokenRatios
 	activities *activity.Set
 	turns      *semaphore.Weighted // the places of turns under way
+	besides    *semaphore.Weighted // the places of commands that are answered beside turns
 	guard      *deadletter.Guard
 	suspended  *deadletter.Suspended
 	letters    *deadletter.Letters
@@ -67,10 +70,12 @@ func New(c Config, s Settings) *Pool {
 		album:      conversation.NewAlbum(c.Workspace),
 		activities: activity.NewSet(),
 		turns:      semaphore.NewWeighted(int64(c.Turns)),
+		besides:    semaphore.NewWeighted(maxCommands),
 		guard:      deadletter.NewGuard(c.Store.Bucket(store.BucketSuspended), c.Log),
 		suspended:  deadletter.NewSuspended(c.Store.Bucket(store.BucketSuspended), c.Log),
 		began:      time.Now(),
 	}
+	p.commands = append(ownCommands(p, c.Texts.Help), c.Commands...)
 	p.letters = deadletter.NewLetters(c.Store, p.suspended, p.Deliver)
 	p.subagents = newSupervisor(p, c.Store.Bucket(store.BucketSubagents))
 	p.budget = budget.New(budget.Config{
@@ -126,11 +131,12 @@ func (p *Pool) Calls(ctx context.Context, id chat.SessionID) ([]tools.Record, er
 // or was a command that is answered at once.
 func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	name := p.command(m)
-	if options := toolOptions(name, m); options != nil {
+	if options := conversation.ToolOptions(name, m); options != nil {
 		m.Options = options
 		return p.push(ctx, m)
 	}
-	if text, done := p.runNow(ctx, name, m); done {
+	if c := p.findCommand(name); c != nil && c.When == AtOnce {
+		text, _ := p.carryOut(ctx, c, m)
 		return p.answer(ctx, m, text)
 	}
 	if err := p.push(ctx, p.route(ctx, m, name)); err != nil {
@@ -187,19 +193,25 @@ func (p *Pool) Run(ctx context.Context) error {
 	running.Go(func() { p.subagents.Run(background) })
 	running.Go(func() { p.guard.Run(background) })
 	running.Go(func() { p.suspended.Run(background, p.began) })
-	return store.Work(ctx, p.inbox, sessionOf, func(ctx context.Context, id string, take func() []store.Item) {
-		w := worker{pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take}
+	commands := activity.NewPending()
+	key := func(item store.Item) string {
+		key := p.workKey(item)
+		if id, isCommand := strings.CutSuffix(key, commandsKey); isCommand {
+			commands.Add(chat.SessionID(id))
+		}
+		return key
+	}
+	return store.Work(ctx, p.inbox, key, func(ctx context.Context, key string, take func() []store.Item) {
+		id, beside := strings.CutSuffix(key, commandsKey)
+		w := worker{
+			pool: p, id: chat.SessionID(id), soft: ctx, hard: hard, pull: take, beside: beside, commands: commands,
+		}
+		if beside {
+			w.serveCommands()
+			return
+		}
 		w.serve()
 	})
-}
-
-// sessionOf returns the session that an item of the inbox belongs to.
-func sessionOf(item store.Item) string {
-	var m chat.Message
-	if json.Unmarshal(item.Body, &m) != nil {
-		return ""
-	}
-	return string(m.Session())
 }
 
 // insist calls do, which does what, until it succeeds, as when the disk is full

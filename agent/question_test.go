@@ -13,6 +13,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 	speech "parley/tools/message"
@@ -119,7 +120,7 @@ func TestShutdownQuestion(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", kill), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dir, said := t.TempDir(), map[string]string{}
+				dir, said := storetest.TempDir(t), map[string]string{}
 				o := &oracle{after: 12 * time.Hour}
 				var h *house
 				for run := range 8 {
@@ -153,7 +154,7 @@ func TestShutdownQuestion(t *testing.T) {
 // answered by it after the next start, not lost.
 func TestJoinedQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		o := &oracle{after: time.Hour}
 		for run := range 2 {
 			m := newMortal(t, dir, 1<<40)
@@ -275,7 +276,7 @@ func TestCrashWithFilesAndQuestions(t *testing.T) {
 		for n, done := 0, false; !done; n++ {
 			t.Run(fmt.Sprint(after, n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					d := &dialogue{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}}
+					d := &dialogue{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}}
 					d.oracle.after = after
 					first := d.run(n)
 					done = first == ""

@@ -356,11 +356,11 @@ func TestLastRequestMadeAgain(t *testing.T) {
 // A told tells each session the same, and in a last paragraph its name.
 type told string
 
-func (p told) System(_ context.Context, id chat.SessionID, _ chat.Person) (string, error) {
+func (p told) System(_ context.Context, id chat.SessionID, _ chat.Person, _ llm.Room) (string, error) {
 	return string(p) + "\n\nThis is " + string(id), nil
 }
 
-func (p told) SubagentSystem(context.Context, chat.Person, string) (string, error) {
+func (p told) SubagentSystem(context.Context, chat.Person, string, llm.Room) (string, error) {
 	return string(p), nil
 }
 
@@ -376,7 +376,7 @@ func TestPromptsOfManySessions(t *testing.T) {
 			h.deliver(m)
 		}
 		synctest.Wait()
-		whole, _ := all.System(t.Context(), "test:1", "")
+		whole, _ := all.System(t.Context(), "test:1", "", llm.Room{})
 		if rs := h.requests(); len(rs) != 1 || rs[0].System != whole {
 			t.Errorf("recorded are %+v", rs)
 		}

@@ -12,6 +12,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/store/storetest"
 	"parley/texts"
 	"parley/timetest"
 	"parley/tools"
@@ -126,7 +127,7 @@ func TestUndoCommand(t *testing.T) {
 func TestUndoOnce(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		synctest.Test(t, func(t *testing.T) {
-			dir, said, undone := t.TempDir(), map[string]string{}, 0
+			dir, said, undone := storetest.TempDir(t), map[string]string{}, 0
 			for _, life := range []int{n, 1 << 40} {
 				m := newMortal(t, dir, life)
 				h := &house{t: t, store: m, said: said, conf: func(c *agent.Config) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,57 +22,32 @@ func (p *Pool) modelsFor(ctx context.Context, m chat.Message) (s Settings, name 
 	return s, name, err
 }
 
-func chooseModel(ctx context.Context, p *Pool, m chat.Message) string {
+func chooseModel(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	id := m.Session()
 	s, now, err := p.modelsFor(ctx, m)
 	if err != nil {
-		return p.commandFailed("list the models", id, err)
+		return "", fmt.Errorf("list the models: %w", err)
 	}
 	names := slices.Sorted(maps.Keys(s.Models))
 	_, want := chat.Word(m.Text)
 	switch {
 	case want == "":
-		return p.texts.Commands.ModelHere.With(now, strings.Join(names, ", "))
+		return p.texts.Commands.ModelHere.With(now, strings.Join(names, ", ")), nil
 	case s.Models[want].Model == nil:
-		return p.texts.Commands.ModelUnknown.With(strings.Join(names, ", "))
+		return p.texts.Commands.ModelUnknown.With(strings.Join(names, ", ")), nil
 	}
 	if err := p.sessions.Update(ctx, id, func(s *conversation.State) { s.Model = want }); err != nil {
-		return p.commandFailed("note that", id, err)
+		return "", fmt.Errorf("note the model: %w", err)
 	}
-	return p.texts.Commands.ModelChosen.With(want)
+	return p.texts.Commands.ModelChosen.With(want), nil
 }
 
-// setVerbose reports whether steps are shown, and changes it with "on" or "off" only.
-func setVerbose(ctx context.Context, p *Pool, m chat.Message) string {
-	say := p.texts.Commands
-	_, want := chat.Word(strings.ToLower(m.Text))
-	if want != "on" && want != "off" {
-		st, _, err := p.sessions.Lookup(ctx, m.Session())
-		switch {
-		case err != nil:
-			return p.commandFailed("look that up", m.Session(), err)
-		case st.Quiet:
-			return say.StepsHidden
-		}
-		return say.StepsShown
-	}
-	quiet := want == "off"
-	err := p.sessions.Update(ctx, m.Session(), func(s *conversation.State) { s.Quiet = quiet })
-	switch {
-	case err != nil:
-		return p.commandFailed("note that", m.Session(), err)
-	case quiet:
-		return say.StepsHide
-	}
-	return say.StepsShow
-}
-
-func showToolStats(_ context.Context, p *Pool, m chat.Message) string {
+func showToolStats(_ context.Context, p *Pool, m chat.Message) (string, error) {
 	switch {
 	case m.From.Role != chat.Owner:
-		return p.texts.Commands.ForOwners
+		return p.texts.Commands.ForOwners, nil
 	case p.config.ToolStats == nil:
-		return p.texts.Commands.NotCounted
+		return p.texts.Commands.NotCounted, nil
 	}
-	return p.config.ToolStats()
+	return p.config.ToolStats(), nil
 }

@@ -14,9 +14,10 @@ import (
 
 	"parley/agent"
 	"parley/llm"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
-	"parley/tools/mcp/catalog"
+	"parley/tools/catalog"
 )
 
 // A faraway is a source of tools of MCP servers, some of which may be away.
@@ -103,7 +104,7 @@ func TestShortListStays(t *testing.T) {
 			return h.asks[len(h.asks)-1]
 		}
 		first := say("1")
-		if got := listed(first); !slices.Equal(got, []string{"mcp_call", "mcp_find"}) {
+		if got := listed(first); !slices.Equal(got, []string{"find_tool", "call_tool"}) {
 			t.Fatalf("listed %q", got)
 		}
 		same := func(r llm.Request) {
@@ -115,12 +116,12 @@ func TestShortListStays(t *testing.T) {
 		}
 		same(say("2"))
 		f.leave("mcp_far")
-		if got := listed(say("3")); !slices.Equal(got, []string{"mcp_call", "mcp_find"}) {
+		if got := listed(say("3")); !slices.Equal(got, []string{"find_tool", "call_tool"}) {
 			t.Errorf("without one server: %q", got)
 		}
 		h.stop()
 		h.start()
-		if got := listed(say("4")); !slices.Equal(got, []string{"mcp_call", "mcp_find"}) {
+		if got := listed(say("4")); !slices.Equal(got, []string{"find_tool", "call_tool"}) {
 			t.Errorf("without one server, after a restart: %q", got)
 		}
 		f.leave("")
@@ -162,7 +163,7 @@ func TestShortForSmallWindow(t *testing.T) {
 	})
 }
 
-// People, the log and statistics see the inner call of mcp_call. The model sees the one that it made.
+// People, the log and statistics see the inner call of call_tool. The model sees the one that it made.
 func TestInnerCallIsSeen(t *testing.T) {
 	stats := new(tools.Stats)
 	var asked []string
@@ -174,7 +175,7 @@ func TestInnerCallIsSeen(t *testing.T) {
 	f.tools = append(f.tools, remote("far", "destroy", tools.Hints{Dangerous: true}))
 	const args = `{"name":"mcp_far_destroy","arguments":{"title":"x","number":"12"}}`
 	answers := script(
-		calls(with("1", "mcp_call", args), with("2", "mcp_call", args), with("3", "mcp_near_list_1", `{}`)),
+		calls(with("1", "call_tool", args), with("2", "call_tool", args), with("3", "mcp_near_list_1", `{}`)),
 		words("done"), words("again"))
 	h := &house{model: func(ctx context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 		a, err := answers(ctx, r, stream)
@@ -189,11 +190,11 @@ func TestInnerCallIsSeen(t *testing.T) {
 		h.say("1", "hi")
 		timetest.Sleep(time.Minute)
 		h.want("done")
-		if len(asked) != 1 || !strings.Contains(asked[0], "mcp_far_destroy") || strings.Contains(asked[0], "mcp_call") {
+		if len(asked) != 1 || !strings.Contains(asked[0], "mcp_far_destroy") || strings.Contains(asked[0], "call_tool") {
 			t.Errorf("asked: %q", asked)
 		}
 		for _, s := range view.steps {
-			if strings.Contains(fmt.Sprint(s), "mcp_call") {
+			if strings.Contains(fmt.Sprint(s), "call_tool") {
 				t.Errorf("shown: %+v", s)
 			}
 		}
@@ -216,10 +217,10 @@ func TestInnerCallIsSeen(t *testing.T) {
 			t.Errorf("the same call was made twice: %+v", records[1])
 		}
 		m := h.asks[1].Messages
-		if c := m[1].Calls; c[0].Name != "mcp_call" || c[0].Args != args || c[0].Through != "" || c[2].Name != "mcp_near_list_1" {
+		if c := m[1].Calls; c[0].Name != "call_tool" || c[0].Args != args || c[0].Through != "" || c[2].Name != "mcp_near_list_1" {
 			t.Errorf("the model is shown %+v", c)
 		}
-		if m[2].Name != "mcp_call" || !strings.Contains(m[2].Text, "mcp_far_destroy map[number:12 title:x]") {
+		if m[2].Name != "call_tool" || !strings.Contains(m[2].Text, "mcp_far_destroy map[number:12 title:x]") {
 			t.Errorf("the model is shown %+v", m[2])
 		}
 		h.say("2", "hi")
@@ -231,11 +232,11 @@ func TestInnerCallIsSeen(t *testing.T) {
 	})
 }
 
-// P6: after a kill -9 in the middle of calls through mcp_call, it is the inner tool that says whether its
+// P6: after a kill -9 in the middle of calls through call_tool, it is the inner tool that says whether its
 // call can be made again.
 func TestInnerCallAfterCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 2 {
 			m := newMortal(t, dir, 1<<40)
 			h := &house{t: t, store: m, said: said}
@@ -259,8 +260,8 @@ func TestInnerCallAfterCrash(t *testing.T) {
 					return words(spoken(r, 2)), nil
 				}
 				return calls(
-					with("1", "mcp_call", `{"name":"mcp_slow_look_0"}`),
-					with("2", "mcp_call", `{"name":"mcp_slow_look_1"}`)), nil
+					with("1", "call_tool", `{"name":"mcp_slow_look_0"}`),
+					with("2", "call_tool", `{"name":"mcp_slow_look_1"}`)), nil
 			}
 			h.start()
 			if run == 0 {
@@ -278,17 +279,17 @@ func TestInnerCallAfterCrash(t *testing.T) {
 	})
 }
 
-// Owners call a tool by hand through mcp_call, too.
+// Owners call a tool by hand through call_tool, too.
 func TestInnerCallByHand(t *testing.T) {
 	h := &house{model: script()}
 	short(h, servers(), 12_000, tools.StandardConfig{})
 	play(t, h, func(h *house) {
-		h.say("1", `/tool mcp_call {"name":"mcp_far_create_1","arguments":{"number":1}}`)
+		h.say("1", `/tool call_tool {"name":"mcp_far_create_1","arguments":{"number":1}}`)
 		h.want("mcp_far_create_1 map[number:1]")
 		if records, err := h.pool.Calls(t.Context(), "test:1"); err != nil || records[0].Function.Name != "mcp_far_create_1" {
 			t.Errorf("recorded: %+v, %v", records, err)
 		}
-		h.say("2", `/tool mcp_find {"query":"create","limit":1}`)
+		h.say("2", `/tool find_tool {"query":"create","limit":1}`)
 		synctest.Wait()
 		h.mu.Lock()
 		defer h.mu.Unlock()

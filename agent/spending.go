@@ -10,7 +10,7 @@ import (
 	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
-	"parley/store"
+	"parley/tools"
 )
 
 // spender returns for whom the answer to m is made. What a subagent spends is
@@ -37,7 +37,7 @@ func (t *turn) spend(ctx context.Context) error {
 	o := t.openTurn()
 	var plus budget.Amounts
 	model := ""
-	if toolCalls(o.First()) == nil {
+	if conversation.DirectCalls(o.First()) == nil {
 		plus[budget.Requests] = 1
 		model = t.name
 	}
@@ -77,8 +77,7 @@ func (t *turn) limitWarning(ctx context.Context, how conversation.Outcome) strin
 	return strings.Join(t.pool.budget.Warnings(ctx, t.pool.spender(m)), "\n")
 }
 
-// conversationEnded tells whoever keeps something for the conversation that it is
-// over.
+// conversationEnded tells whoever keeps something for the conversation that it is over.
 func (p *Pool) conversationEnded(id chat.SessionID) {
 	p.budget.EndConversation(id)
 	p.config.Left(id)
@@ -88,29 +87,26 @@ func (p *Pool) conversationEnded(id chat.SessionID) {
 // answered until that is done, since answers would be counted twice. So it does not
 // wait for what cannot be read: that usage is left out.
 func (p *Pool) importUsage(ctx context.Context) error {
-	leaveOut := func(session chat.SessionID, err error) (closing bool) {
-		if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
-			return true
-		}
-		p.log.Error("earlier usage cannot be read and is left out", "session", session, "err", err)
-		return false
-	}
 	return p.budget.Import(ctx, func(yield func(budget.Past, error) bool) {
-		for id, err := range p.sessions.IDs(ctx, "") {
-			if err != nil {
-				if leaveOut("", err) {
-					yield(budget.Past{}, err)
-				}
+		for past, err := range p.sessions.AllPastUsage(ctx, p.log) {
+			if !yield(budget.Past(past), err) {
 				return
-			}
-			for past, err := range p.sessions.PastUsage(ctx, id) {
-				if err != nil && !leaveOut(id, err) {
-					break
-				}
-				if !yield(budget.Past(past), err) {
-					return
-				}
 			}
 		}
 	})
+}
+
+// lendModel returns what lends models to the tools of t, at the expense of whom the answer to m is made for.
+func lendModel(t *turn, m chat.Message) func(string) tools.LentModel {
+	who := t.pool.spender(m)
+	own := t.model
+	return func(name string) tools.LentModel {
+		model := t.settings.Models[name]
+		if model.Model == nil {
+			name = t.name
+			model = own
+		}
+		metered := t.pool.budget.Meter(who, name, model.Model)
+		return tools.LentModel{Model: metered, Name: name, MaxTokens: model.MaxTokens, Vision: model.Vision}
+	}
 }

@@ -43,13 +43,13 @@ func describeActivity(p *Pool, id chat.SessionID) string {
 	return p.texts.Commands.Since.With(a.Doing, p.texts.Span.Of(time.Since(a.Since)))
 }
 
-func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
+func showStatus(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	id := m.Session()
 	s, err := p.Status(ctx)
 	working, loading := p.subagents.Working(ctx, subagents.VisibleTo(m))
 	_, model, unreadable := p.modelsFor(ctx, m)
 	if err = cmp.Or(err, loading, unreadable); err != nil {
-		return p.commandFailed("count what waits", id, err)
+		return "", fmt.Errorf("count what waits: %w", err)
 	}
 	say := p.texts.Commands
 	lines := []string{say.Am.With(describeActivity(p, id))}
@@ -62,7 +62,7 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
 	)
 	sources, err := p.sessions.UntrustedIn(ctx, m.Session(), m.From.Role == chat.Owner)
 	if err != nil {
-		p.commandFailed("look for untrusted content", id, err)
+		p.log.Error("could not look for untrusted content", "session", id, "err", err)
 	}
 	if len(sources) > 0 {
 		named := chat.Inline(strings.Join(sources, ", "), maxSourcesText)
@@ -74,14 +74,14 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) string {
 			lines = append(lines, p.config.Report(ctx)...)
 		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), nil
 }
 
 // deadLetterLines tells which messages could not be answered (P8).
 func deadLetterLines(ctx context.Context, p *Pool) (lines []string) {
 	all, err := p.letters.List(ctx)
 	if err != nil {
-		p.commandFailed("list the dead letters", "", err)
+		p.log.Error("could not list the dead letters", "err", err)
 		return []string{p.texts.Commands.NotListed}
 	}
 	for _, a := range all[:min(len(all), maxDeadLetters)] {

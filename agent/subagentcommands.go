@@ -30,7 +30,7 @@ func (p *Pool) route(ctx context.Context, m chat.Message, command string) chat.M
 
 // stopTurns ends the turn under way and all subagents of the session (D-093). What
 // the turn begins from then on finds that it is stopped.
-func stopTurns(ctx context.Context, p *Pool, m chat.Message) string {
+func stopTurns(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	mine := func(c tools.Subagent) bool {
 		ofRun := c.At == m.At && strings.HasPrefix(string(c.Parent), runPrefix)
 		return (ofRun || c.Parent == m.Session()) && !c.Said.After(m.Time)
@@ -42,14 +42,14 @@ func stopTurns(ctx context.Context, p *Pool, m chat.Message) string {
 	})
 	switch err = errors.Join(err, p.subagents.CancelAll(ctx, mine)); {
 	case err != nil:
-		p.commandFailed("stop all subagents", m.Session(), err)
-		return p.texts.Subagents.NotAll
+		p.log.Error("could not stop all subagents", "session", m.Session(), "err", err)
+		return p.texts.Subagents.NotAll, nil
 	case running:
-		return "" // the turn says so itself, in its last words
+		return "", nil // the turn says so itself, in its last words
 	case n > 0:
-		return p.texts.Subagents.Stopped.With(p.texts.Subagents.Some.Of(n))
+		return p.texts.Subagents.Stopped.With(p.texts.Subagents.Some.Of(n)), nil
 	}
-	return p.texts.Commands.NoStop
+	return p.texts.Commands.NoStop, nil
 }
 
 // stoppedWith ends the answer that was stopped together with n subagents.
@@ -61,7 +61,7 @@ func stoppedWith(say *texts.Agent, n int) string {
 }
 
 // manageSubagents answers /agents.
-func manageSubagents(ctx context.Context, p *Pool, m chat.Message) string {
+func manageSubagents(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	c := subagents.Command{
 		Supervisor: p.subagents,
 		Texts:      p.texts,
@@ -72,9 +72,5 @@ func manageSubagents(ctx context.Context, p *Pool, m chat.Message) string {
 		},
 		Background: p.config.Background,
 	}
-	text, err := c.Answer(ctx, m)
-	if err != nil {
-		return p.commandFailed("manage subagents", m.Session(), err)
-	}
-	return text
+	return c.Answer(ctx, m)
 }

@@ -17,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 )
@@ -122,7 +123,7 @@ func (b *subagentLife) check(t *testing.T) {
 }
 
 func newSubagentLife(t *testing.T) *subagentLife {
-	return &subagentLife{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}, paid: map[string]int{}}
+	return &subagentLife{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}, paid: map[string]int{}}
 }
 
 // P5 to P8, C-033: TestCrashOfSubagents kills the process before and after each

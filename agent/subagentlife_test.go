@@ -19,6 +19,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 	"parley/tools/agents"
@@ -265,7 +266,7 @@ func TestNoSubagentVanishes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dir, said := t.TempDir(), map[string]string{}
+				dir, said := storetest.TempDir(t), map[string]string{}
 				start := func() (*house, *mortal) {
 					m := newMortal(t, dir, 1<<40)
 					h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(30 * time.Second)}, model: byTask(spawning, worker(1))}
@@ -521,7 +522,7 @@ func TestForgetSubagents(t *testing.T) {
 // process too often (P8).
 func TestOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := t.TempDir(), map[string]string{}
+		dir, said := storetest.TempDir(t), map[string]string{}
 		for life := range 2 {
 			m := newMortal(t, dir, 1<<40)
 			h := &house{t: t, store: m, said: said, tools: []tools.Tool{slowExec(time.Hour)}}

@@ -22,6 +22,7 @@ import (
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/memory"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 	"parley/workspace"
@@ -744,7 +745,7 @@ func TestCrashSummedUp(t *testing.T) {
 // not, and checks what is archived in the end. It returns where the last one ended.
 func crashSummedUp(t *testing.T, lives ...int) (where string) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, s, taken := t.TempDir(), &shelf{sum: echoing}, [5]atomic.Bool{}
+		dir, s, taken := storetest.TempDir(t), &shelf{sum: echoing}, [5]atomic.Bool{}
 		for _, n := range lives {
 			where = summedLife(t, dir, s, &taken, n)
 		}
@@ -806,7 +807,9 @@ func summedLife(t *testing.T, dir string, s *shelf, taken *[5]atomic.Bool, life 
 	m := newMortal(t, dir, life)
 	s.die = func(op string) {
 		if m.left.Add(-1) < 0 {
-			m.where.CompareAndSwap(nil, op)
+			if err := m.die(op); err != nil {
+				t.Error(err)
+			}
 			runtime.Goexit()
 		}
 	}

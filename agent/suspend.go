@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"parley/agent/activity"
@@ -82,7 +81,11 @@ func (w *worker) keepDeadLetter(d delivery) error {
 // else is under way in the session. Then d is not under suspicion any more.
 func (w *worker) inSession(d delivery, do func(*turn) error) error {
 	a := activity.New(w.pool.texts.Doing.Suspending)
-	if err := w.pool.activities.Enter(w.hard, w.id, a, activity.ErrBusy); err != nil {
+	why := activity.ErrBusy
+	if w.beside { // the turn under way goes on to its end
+		why = nil
+	}
+	if err := w.pool.activities.Enter(w.hard, w.id, a, why); err != nil {
 		return err
 	}
 	defer w.pool.activities.Leave(w.id)
@@ -109,14 +112,11 @@ func (t *turn) resume() (gone bool) {
 	return t.deliveries[0].resumed != nil && (t.openTurn() == nil || !t.openTurn().Has(key))
 }
 
-// outages are the kinds of errors of a model that may be back later.
-var outages = []llm.Kind{llm.Overloaded, llm.RateLimited, llm.Unreachable, llm.TimedOut, llm.Cut}
-
 // canWaitForModel reports whether err is that of a model that may be back later,
 // and the turn is one that a person waits for and that may be answered then.
 func (t *turn) canWaitForModel(err error) bool {
 	e, isModels := errors.AsType[*llm.Error](err)
-	if !isModels || !slices.Contains(outages, e.Kind) || t.pool.config.Brief {
+	if !isModels || !conversation.IsOutage(e.Kind) || t.pool.config.Brief {
 		return false
 	}
 	m := t.openTurn().First()

@@ -29,34 +29,12 @@ func (w *worker) openFor(m chat.Message) (*conversation.Session, error) {
 	return w.pool.sessions.Open(w.hard, w.id)
 }
 
-// toolCalls returns the call that answers m instead of a model, if one does.
-func toolCalls(m chat.Message) []llm.ToolCall {
-	if m.Options == nil || m.Options.Tool == "" {
-		return nil
-	}
-	return []llm.ToolCall{{ID: "errand", Name: m.Options.Tool, Args: m.Options.Args}}
-}
-
-// toolOptions returns how m is answered if it is an owner's command to run a tool, such as
-// "/tool calculator {"expression":"1+1"}" (B-018), and otherwise nil.
-func toolOptions(command string, m chat.Message) *chat.RunOptions {
-	if command != "tool" || m.From.Role != chat.Owner {
-		return nil
-	}
-	_, rest := chat.Word(m.Text)
-	name, args := chat.Word(rest)
-	if name == "" {
-		return nil
-	}
-	return &chat.RunOptions{Tool: name, Args: args}
-}
-
 // explainTool answers a command to run a tool that names none, or that is not an owner's.
-func explainTool(_ context.Context, p *Pool, m chat.Message) string {
+func explainTool(_ context.Context, p *Pool, m chat.Message) (string, error) {
 	if m.From.Role != chat.Owner {
-		return p.texts.Commands.ForOwners
+		return p.texts.Commands.ForOwners, nil
 	}
-	return p.texts.Commands.ToolUsage
+	return p.texts.Commands.ToolUsage, nil
 }
 
 // answerByTool answers the turn by one call. What the tool told the person itself

@@ -16,6 +16,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
+	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
 )
@@ -268,7 +269,7 @@ func TestEndIsToldFirst(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := errand("1", "go", c.errand)
 				var ends []string
-				dir = t.TempDir()
+				dir = storetest.TempDir(t)
 				h := &house{t: t, store: newMortal(t, dir, 1<<40), set: c.set}
 				if c.look == nil {
 					c.look = func(context.Context) (string, error) { return "ok", nil }
@@ -526,7 +527,7 @@ func TestCrashOfErrands(t *testing.T) {
 	for n, done := rand.IntN(3), false; !done; n += 3 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := &bureau{life: life{t: t, dir: t.TempDir(), taken: map[string]bool{}}, paid: map[string]int{}}
+				b := &bureau{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}, paid: map[string]int{}}
 				where := b.run(n)
 				if done = where == ""; !done {
 					b.run(1 << 40)

@@ -43,19 +43,21 @@ func (r toolRunner) run(ctx context.Context) error {
 }
 
 // pending returns the calls to run. One that was started before a crash is not run
-// again, unless its tool is repeatable: it may have taken effect (P6).
+// again, unless its tool is repeatable or it waits for a person: it may have taken
+// effect (P6).
 func (r toolRunner) pending(twins map[string]string) (calls []tools.Call) {
 	scope := r.currentScope()
 	o := r.turn.openTurn()
 	for _, c := range o.Unanswered() {
-		if known, _ := r.turn.kit.Tool(c.Name); o.Started(c.ID) && !known.Repeatable {
+		call := tools.Call{
+			ToolCall: c, Scope: scope, Twin: twins[c.ID],
+			Tip: func(text string) { r.turn.live.Tip(c.ID, text) },
+		}
+		if known, _ := r.turn.kit.Tool(c.Name); o.Started(c.ID) && !known.CanRun(call) {
 			r.finish(c, tools.Result{Text: conversation.MsgInterrupted, Failed: true})
 			continue
 		}
-		calls = append(calls, tools.Call{
-			ToolCall: c, Scope: scope, Twin: twins[c.ID],
-			Tip: func(text string) { r.turn.live.Tip(c.ID, text) },
-		})
+		calls = append(calls, call)
 	}
 	return calls
 }
@@ -99,6 +101,9 @@ func (r toolRunner) runGroup(ctx context.Context, group []tools.Call) error {
 		if err != nil {
 			return err
 		}
+		if result.Code == tools.CodeWaiting { // pending has it run again
+			return nil
+		}
 		r.finish(group[0].ToolCall, result)
 		return r.turn.flush(r.turn.worker.hard)
 	}
@@ -112,7 +117,7 @@ func (r toolRunner) runGroup(ctx context.Context, group []tools.Call) error {
 // others are being saved share the next commit.
 func (r toolRunner) collect(ended <-chan tools.Ended, group []tools.Call) (err error) {
 	for e := range ended {
-		if err != nil {
+		if err != nil || e.Result.Code == tools.CodeWaiting { // pending has the latter run again
 			continue // the other calls are waited for all the same
 		}
 		if e.Stack != "" {
@@ -151,7 +156,8 @@ func (r toolRunner) begin(ctx context.Context, group []tools.Call) error {
 // is made again after the next start.
 func (r toolRunner) runAsking(ctx context.Context, c tools.Call) (result tools.Result, err error) {
 	known, _ := r.turn.kit.Tool(c.Name)
-	if known.Waits() {
+	waits := known.Waits(c)
+	if waits {
 		err = r.begin(ctx, []tools.Call{c})
 	} else {
 		err = r.turn.flush(ctx) // after a crash it must be this call that is asked for
@@ -168,7 +174,7 @@ func (r toolRunner) runAsking(ctx context.Context, c tools.Call) (result tools.R
 	stay := context.AfterFunc(r.turn.worker.soft, func() { leave(tools.ErrClosing) })
 	defer stay()
 	begun := false
-	if known.Waits() {
+	if waits {
 		r.pauseIfSlow(doing, func() { result = r.turn.kit.Together(ctx, []tools.Call{c})[0] })
 	} else {
 		r.turn.pause(doing)
@@ -212,9 +218,10 @@ func (r toolRunner) pauseIfSlow(doing string, do func()) {
 
 // finish takes in the result of c.
 func (r toolRunner) finish(c llm.ToolCall, result tools.Result) {
-	if toolCalls(r.turn.openTurn().First()) != nil { // no model could ask in other words
+	if conversation.DirectCalls(r.turn.openTurn().First()) != nil { // no model could ask in other words
 		result.Verdict = tools.Fine
 	}
+	r.turn.newTools = r.turn.newTools || result.NewTools
 	rollBack := result.Verdict == tools.Poor && r.canRollBack()
 	if result.Verdict == tools.Poor && !rollBack {
 		result.Text += "\n\n" + conversation.PoorLookup(c)

@@ -27,6 +27,7 @@ type turn struct {
 	live       *live.View
 	deliveries []delivery           // that it answers
 	outcome    conversation.Outcome // "" until it has ended
+	stoppedBy  string               // ID of the message that stopped it; "" for none
 	part       string               // of the answer that is coming in
 
 	// What prepare sets.
@@ -35,6 +36,7 @@ type turn struct {
 	model     Model
 	kit       *tools.Kit
 	toolSet   *conversation.ToolSet // of kit, once a model was told
+	newTools  bool                  // kit is to be made anew
 	scope     tools.Scope
 	summaries *summary.Summarizer // makes room for requests
 	subagent  *tools.Subagent     // whose turn it is; nil: it answers a person or a job
@@ -158,6 +160,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	if err := t.beginSubagentTurn(m); err != nil {
 		return err
 	}
+	t.scope.Lend = lendModel(t, m)
 	if err := gatherTools(ctx, t); err != nil {
 		return err
 	}
@@ -168,13 +171,16 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 // gatherTools makes the tools of t. Once their list is short for a model, it stays so until the
 // conversation ends, or every change of its length would have providers read the whole request anew.
 func gatherTools(ctx context.Context, t *turn) (err error) {
+	t.newTools = false
+	t.toolSet = nil
 	forModel := fmt.Sprintf("%s %d", t.name, t.model.Window)
 	t.scope.Window = t.model.Window
+	t.scope.Lean = t.model.Lean
 	t.scope.Short = t.session.State.Short == forModel
 	if t.kit, err = t.settings.Kit(ctx, t.scope); err != nil {
 		return fmt.Errorf("gather tools: %w", err)
 	}
-	if t.scope.Short || !t.kit.IsShort() || t.openTurn() == nil {
+	if t.scope.Short || !t.kit.Short || t.openTurn() == nil {
 		return nil
 	}
 	t.session.State.Short = forModel
@@ -204,10 +210,11 @@ func (t *turn) limitRights(ctx context.Context, m chat.Message) error {
 
 // system returns the instructions of the session.
 func (t *turn) system(ctx context.Context) (system string, err error) {
+	room := llm.Room{Window: t.model.Window, Lean: t.model.Lean}
 	if t.subagent != nil {
-		system, err = t.pool.config.Memory.SubagentSystem(ctx, t.scope.Whose(), t.subagent.Instruction)
+		system, err = t.pool.config.Memory.SubagentSystem(ctx, t.scope.Whose(), t.subagent.Instruction, room)
 	} else {
-		system, err = t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose())
+		system, err = t.pool.config.Memory.System(ctx, t.session.ID, t.scope.Whose(), room)
 	}
 	if t.kit.Notice != "" {
 		system = conversation.Join(system, t.kit.Notice)
@@ -231,7 +238,7 @@ func (t *turn) rounds(ctx context.Context) error {
 		text := t.pool.texts.Turn.TooOld.Of(len(t.deliveries), t.pool.texts.Span.Of(maxAge))
 		return t.end(t.worker.hard, conversation.TooOld, text)
 	}
-	if calls := toolCalls(t.openTurn().First()); calls != nil {
+	if calls := conversation.DirectCalls(t.openTurn().First()); calls != nil {
 		if err := t.spend(ctx); err != nil {
 			return t.limited(err)
 		}
@@ -240,9 +247,17 @@ func (t *turn) rounds(ctx context.Context) error {
 	if err := t.waitWhilePaused(ctx); err != nil {
 		return err
 	}
+	if over, err := (intake{t}).beginByCommand(ctx); over || err != nil {
+		return err
+	}
 	for {
 		if err := (toolRunner{t}).run(ctx); err != nil {
 			return err
+		}
+		if t.newTools {
+			if err := gatherTools(ctx, t); err != nil {
+				return err
+			}
 		}
 		if why := t.openTurn().Fault(); why != "" && t.subagent != nil && t.subagent.Strict { // D-041
 			return t.end(t.worker.hard, conversation.Failed, why)

@@ -38,14 +38,16 @@ func (d delivery) isLastTry() bool { return d.resumed != nil && d.resumed.Model 
 // waitedForModel reports whether d was suspended until a model was back.
 func (d delivery) waitedForModel() bool { return d.resumed != nil && d.resumed.Model != "" }
 
-// A worker answers the messages of one session. Its goroutine exists only while
-// there is something to answer (P5).
+// A worker answers the messages of one session, or the commands that are answered
+// beside its turns. Its goroutine exists only while there is something to answer (P5).
 type worker struct {
-	pool *Pool
-	id   chat.SessionID
-	soft context.Context // when it ends no turn begins
-	hard context.Context // when it ends turns end
-	pull func() []store.Item
+	pool     *Pool
+	id       chat.SessionID
+	beside   bool            // it answers commands, beside the worker that has the turns
+	soft     context.Context // when it ends no turn begins
+	hard     context.Context // when it ends turns end
+	pull     func() []store.Item
+	commands *activity.Pending // that are to be answered beside turns
 
 	waiting []delivery // in the order they came
 	joined  []delivery // what joined the turn under way
@@ -67,6 +69,20 @@ func (w *worker) serve() {
 	}
 }
 
+// serveCommands is like serve, for a worker that answers commands beside turns. Each
+// counts as pending until all of them are answered.
+func (w *worker) serveCommands() {
+	taken := 0
+	take := w.pull
+	w.pull = func() []store.Item {
+		items := take()
+		taken += len(items)
+		return items
+	}
+	w.serve()
+	w.commands.Done(w.id, taken)
+}
+
 // waitToRetry waits before what failed with err is tried again. It returns false
 // when the gateway shuts down.
 func (w *worker) waitToRetry(err error) bool {
@@ -83,8 +99,12 @@ func (w *worker) waitToRetry(err error) bool {
 }
 
 // next answers the first of those that wait, and what can be answered with it; it
-// alone if the process may have crashed over it.
+// alone if the process may have crashed over it. Commands that were given before
+// are carried out first.
 func (w *worker) next() error {
+	if !w.beside {
+		w.commands.Wait(w.soft, w.id, commandLead)
+	}
 	deliveries := w.batch()
 	over, err := w.redirectLate(deliveries)
 	if err != nil {
@@ -230,14 +250,18 @@ func (w *worker) handle(deliveries []delivery) error {
 	case deaths >= deadletter.MaxDeaths:
 		return w.suspendCrashing(first)
 	}
-	if err := w.hold(w.soft, w.pool.turns); err != nil {
+	places := w.pool.turns
+	if w.beside {
+		places = w.pool.besides
+	}
+	if err := w.hold(w.soft, places); err != nil {
 		return err
 	}
 	if err := w.begin(deliveries); err != nil {
 		return err
 	}
-	if do := w.pool.later(first.command); do != nil {
-		return w.runCommand(first, do)
+	if c := w.pool.findCommand(first.command); c != nil && c.Do != nil {
+		return w.runCommand(first, c)
 	}
 	return w.turn(deliveries)
 }
@@ -263,14 +287,26 @@ func (w *worker) begin(deliveries []delivery) (err error) {
 	return err
 }
 
-// runCommand answers d, which is a command, by do. Nothing is forgotten meanwhile.
-func (w *worker) runCommand(d delivery, do func(context.Context, *worker, chat.Message) string) error {
-	a := activity.New(w.pool.texts.Doing.Command.With(d.command))
-	if err := w.pool.activities.Enter(w.hard, w.id, a, activity.ErrBusy); err != nil {
+// runCommand answers d, which gives the command c. What the end of the process breaks
+// off is done by the next one.
+func (w *worker) runCommand(d delivery, c *Command) error {
+	ctx := w.hard
+	if w.beside {
+		limited, cancel := context.WithTimeout(w.hard, commandTimeout)
+		defer cancel()
+		ctx = limited
+	} else { // nothing is forgotten meanwhile
+		a := activity.New(w.pool.texts.Doing.Command.With(d.command))
+		if err := w.pool.activities.Enter(w.hard, w.id, a, activity.ErrBusy); err != nil {
+			return err
+		}
+		defer w.pool.activities.Leave(w.id)
+	}
+	text, done := w.pool.carryOut(ctx, c, d.Message)
+	if err := w.hard.Err(); err != nil && !done {
 		return err
 	}
-	defer w.pool.activities.Leave(w.id)
-	return w.reply(d, do(w.hard, w, d.Message))
+	return w.reply(d, text)
 }
 
 // renew begins a new conversation, as /new asks.

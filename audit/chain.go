@@ -93,13 +93,13 @@ func (c *Chain) append(ctx context.Context, l link) error {
 	}
 	next := end{N: l.N, Sum: digest(body)}
 	at.Next = &next
-	if err := c.mark(ctx, at); err != nil {
+	if err := c.mark(store.Deferred(ctx), at); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
 	}
 	if next.Seq, err = c.log.Append(ctx, body); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
 	}
-	if err := c.mark(ctx, next); err != nil {
+	if err := c.mark(store.Deferred(ctx), next); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
 	}
 	return nil
@@ -134,17 +134,20 @@ func (c *Chain) Trim(ctx context.Context, keep int) error {
 			continue
 		}
 		what := fmt.Sprintf("the entries up to number %d were removed: %d are kept", l.N, keep)
-		err = c.append(ctx, link{
-			Removed: &tip{l.N, digest(rec.Body)},
-			Event:   Event{Time: time.Now(), Kind: "audit", What: what},
-		})
-		if err != nil {
-			return fmt.Errorf("trim chain: %w", err)
-		}
-		if err := c.log.Trim(ctx, rec.Seq); err != nil {
-			return fmt.Errorf("trim chain: %w", err)
-		}
-		return nil
+		return c.remove(ctx, rec.Seq, tip{l.N, digest(rec.Body)}, what)
+	}
+	return nil
+}
+
+// remove removes the records up to number seq of the log, the last of which is last.
+// It appends a record that says so first. The caller holds c.mu.
+func (c *Chain) remove(ctx context.Context, seq uint64, last tip, what string) error {
+	err := c.append(ctx, link{Removed: &last, Event: Event{Time: time.Now(), Kind: "audit", What: what}})
+	if err != nil {
+		return fmt.Errorf("trim chain: %w", err)
+	}
+	if err := c.log.Trim(ctx, seq); err != nil {
+		return fmt.Errorf("trim chain: %w", err)
 	}
 	return nil
 }

@@ -125,11 +125,11 @@ func (k Keeper) copyStore(ctx context.Context, path string) error {
 	if !ok {
 		return errors.New("the store is in memory: there is nothing to keep")
 	}
-	info, err := os.Stat(filepath.Join(k.DataDir, StoreFile))
+	size, err := storeSize(filepath.Join(k.DataDir, StoreFile))
 	if err != nil {
 		return fmt.Errorf("copy the store: %w", err)
 	}
-	if err := k.Room(k.DataDir, uint64(info.Size())); err != nil {
+	if err := k.Room(k.DataDir, size); err != nil {
 		return fmt.Errorf("copy the store: %w", err)
 	}
 	return s.Backup(ctx, path)

@@ -24,9 +24,13 @@ func TestCopyNeedsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	const change = 1 << 20 // bytes, which are in the log, and not in the file yet
+	if _, err := s.Bucket("b").Put(t.Context(), "k", make([]byte, change), store.Any); err != nil {
+		t.Fatal(err)
+	}
 	full := true
 	k := Keeper{DataDir: dir, Store: s, Room: func(_ string, bytes uint64) error {
-		if full || bytes == 0 {
+		if full || bytes < change {
 			return store.ErrFull
 		}
 		return nil

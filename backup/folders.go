@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"parley/store/bolt"
 )
 
 // Existing returns the paths that exist and are not empty folders.
@@ -90,6 +92,44 @@ func syncTree(folder string) error {
 }
 
 // copyFile copies a file to a new one that only its owner can read.
+// storeSize returns the bytes of the store in file and of its log.
+func storeSize(file string) (size uint64, err error) {
+	segments, err := filepath.Glob(filepath.Join(bolt.LogOf(file), "*"))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range append(segments, file) {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && path != file { // dropped since
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		size += uint64(info.Size())
+	}
+	return size, nil
+}
+
+// copyStore copies a store that nobody uses, with its log if it has one.
+func copyStore(to, from string) error {
+	segments, err := filepath.Glob(filepath.Join(bolt.LogOf(from), "*"))
+	if err != nil {
+		return err
+	}
+	if len(segments) > 0 {
+		if err := os.Mkdir(bolt.LogOf(to), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, path := range segments {
+		if err := copyFile(filepath.Join(bolt.LogOf(to), filepath.Base(path)), path); err != nil {
+			return err
+		}
+	}
+	return copyFile(to, from)
+}
+
 func copyFile(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {

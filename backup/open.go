@@ -20,7 +20,8 @@ func (e *LostError) Error() string {
 }
 
 // OpenStore opens the store of cfg. A damaged store is moved aside and replaced by
-// the latest usable copy, which replaced describes (P18). If the store is missing,
+// what is sound of it, if only its log is damaged, or else by the latest usable copy,
+// which replaced describes (P18). If the store is missing,
 // OpenStore changes nothing and returns a [LostError], unless beginAnew allows an
 // empty store. Other errors are those of [bolt.Open].
 func (r Restorer) OpenStore(
@@ -61,9 +62,20 @@ func (r Restorer) checkForLoss(beginAnew bool) error {
 	return os.Rename(folder, kept)
 }
 
-// replaceDamaged replaces the store by the latest usable copy, and returns nil if
-// there is none.
+// replaceDamaged replaces the store by itself without what is damaged of its log, or by
+// the latest usable copy, and returns nil if it changed nothing.
 func (r Restorer) replaceDamaged(ctx context.Context, damage *bolt.DamagedError) *Report {
+	if damage.InLog {
+		report, err := r.ReplaceStore(ctx, damage.File)
+		if err == nil {
+			r.Log.Error("the log of the store is damaged, its latest changes are lost", "err", damage.Cause)
+			return &report
+		}
+		r.Log.Error("the store cannot be used without what is damaged of its log", "err", err)
+		if _, ok := errors.AsType[*bolt.DamagedError](err); !ok {
+			return nil // a full disk, perhaps: a copy would lose more
+		}
+	}
 	for _, file := range Copies(r.DataDir) {
 		report, err := r.ReplaceStore(ctx, file)
 		if err != nil {

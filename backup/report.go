@@ -13,6 +13,9 @@ import (
 // Print tells the operator what a restore did.
 func (r Report) Print(w io.Writer, zone *time.Location) {
 	fmt.Fprintln(w, "backup of "+r.Made.In(zone).Format(time.DateTime))
+	if r.Lost != nil {
+		fmt.Fprintf(w, "its latest changes, of about a minute, are lost: %v\n", r.Lost)
+	}
 	for _, path := range r.Moved {
 		fmt.Fprintln(w, "moved "+path+" to "+r.MovedTo)
 	}
@@ -22,9 +25,13 @@ func (r Report) Print(w io.Writer, zone *time.Location) {
 	}
 }
 
-// Notice tells owners that a copy has taken the place of the store.
+// Notice tells owners that a copy has taken the place of the store, or that its latest
+// changes are lost.
 func (r Report) Notice(say texts.OwnerNotices, zone *time.Location) string {
 	note := say.StoreReplaced.With(r.Made.In(zone).Format(time.DateTime))
+	if r.Lost != nil {
+		note = say.StoreLogDamaged.With(r.Made.In(zone).Format(time.DateTime))
+	}
 	if len(r.Moved) > 0 {
 		note += say.DamagedFileIn.With(r.MovedTo)
 	}

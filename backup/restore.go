@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/store/bolt"
+	"parley/store/bolt/dirlock"
 )
 
 // A Restorer replaces the data of one installation by that of a backup.
@@ -20,8 +21,6 @@ type Restorer struct {
 	Workspace string
 	Config    string // path of the config file
 	HasConfig bool   // there is a config file, which a restore does not change
-	// Probe reads a store file in a process of its own, as in [bolt.Config].
-	Probe func(ctx context.Context, file string) (damaged []string, err error)
 	// Settle turns what waited in a copied store into dead letters: it was
 	// answered and sent after the copy was made (P20).
 	Settle func(ctx context.Context, s *bolt.Store) (Waiting, error)
@@ -38,6 +37,7 @@ type Report struct {
 	Moved   []string  // paths of the data that was there before
 	MovedTo string    // the folder where that data is now
 	Waiting Waiting   // what became dead letters
+	Lost    error     // why the latest changes are lost: they were in a damaged log; nil if none are
 }
 
 // Restore replaces the data by the content of file, an archive or a copy of the
@@ -47,19 +47,19 @@ func (r Restorer) Restore(ctx context.Context, file string, force bool) (report 
 	if err := os.MkdirAll(r.DataDir, 0o700); err != nil {
 		return report, err
 	}
-	unlock, err := bolt.Lock(r.DataDir) // no gateway may run meanwhile
+	unlock, err := dirlock.Lock(r.DataDir, true) // no gateway may run meanwhile
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	db := filepath.Join(r.DataDir, StoreFile)
-	if there := Existing(db, db+".mark", r.Workspace); len(there) > 0 && !force {
+	if there := Existing(db, bolt.LogOf(db), db+".mark", r.Workspace); len(there) > 0 && !force {
 		return report, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])
 	}
 	if isStore(file) {
-		report.Moved = Existing(db)
+		report.Moved = Existing(bolt.LogOf(db), db)
 	} else {
-		report.Moved = Existing(db, r.Workspace)
+		report.Moved = Existing(bolt.LogOf(db), db, r.Workspace)
 	}
 	report.MovedTo = r.unusedFolder("before-restore-")
 	err = r.exchange(ctx, &report, func(draft string) (err error) {
@@ -71,9 +71,9 @@ func (r Restorer) Restore(ctx context.Context, file string, force bool) (report 
 	return report, err
 }
 
-// ReplaceStore replaces a damaged store by the copy file.
+// ReplaceStore replaces a damaged store by the copy file, or by what is sound of itself.
 func (r Restorer) ReplaceStore(ctx context.Context, file string) (report Report, err error) {
-	unlock, err := bolt.Lock(r.DataDir)
+	unlock, err := dirlock.Lock(r.DataDir, true)
 	if err != nil {
 		return report, err
 	}
@@ -82,13 +82,14 @@ func (r Restorer) ReplaceStore(ctx context.Context, file string) (report Report,
 	if err != nil {
 		return report, err
 	}
+	db := filepath.Join(r.DataDir, StoreFile)
 	report = Report{
 		Made:    info.ModTime(),
-		Moved:   Existing(filepath.Join(r.DataDir, StoreFile)),
+		Moved:   Existing(bolt.LogOf(db), db),
 		MovedTo: r.unusedFolder("damaged-"),
 	}
 	err = r.exchange(ctx, &report, func(draft string) error {
-		return copyFile(filepath.Join(draft, StoreFile), file)
+		return copyStore(filepath.Join(draft, StoreFile), file)
 	})
 	return report, err
 }
@@ -113,7 +114,7 @@ func (r Restorer) exchange(ctx context.Context, report *Report, fill func(draft 
 	if len(Existing(filepath.Join(draft, toolsFolder))) > 0 { // older archives have none
 		report.Moved = append(report.Moved, Existing(filepath.Join(r.DataDir, toolsFolder))...)
 	}
-	if report.Waiting, err = r.settle(ctx, draft); err != nil {
+	if err := r.settle(ctx, report, draft); err != nil {
 		return err
 	}
 	if err := syncTree(draft); err != nil {
@@ -128,17 +129,20 @@ func (r Restorer) exchange(ctx context.Context, report *Report, fill func(draft 
 	return err
 }
 
-// settle prepares the copied store in the folder dir for use.
-func (r Restorer) settle(ctx context.Context, dir string) (w Waiting, err error) {
-	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Log: r.Log, Probe: r.Probe})
+// settle prepares the copied store in the folder dir for use. If its log is damaged, what
+// is sound of it is used.
+func (r Restorer) settle(ctx context.Context, report *Report, dir string) (err error) {
+	salvage := func(lost error) { report.Lost = lost }
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Log: r.Log, Salvage: salvage})
 	if err != nil {
-		return w, err
+		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.Renew(ctx); err != nil {
-		return w, err
+		return err
 	}
-	return r.Settle(ctx, s)
+	report.Waiting, err = r.Settle(ctx, s)
+	return err
 }
 
 // moveIn moves the content of the folder draft into place.
@@ -151,6 +155,7 @@ func (r Restorer) moveIn(draft string) error {
 	moves := []move{
 		{workspaceFolder, r.Workspace},
 		{toolsFolder, filepath.Join(r.DataDir, toolsFolder)},
+		{bolt.LogOf(StoreFile), bolt.LogOf(db)}, // there is one if the disk was full
 		{StoreFile, db},
 		{StoreFile + ".mark", db + ".mark"}, // last: it says that there is a store
 	}
@@ -204,7 +209,7 @@ func unpackInto(ctx context.Context, file, dir string) (made time.Time, err erro
 		if err != nil {
 			return made, err
 		}
-		return info.ModTime(), copyFile(filepath.Join(dir, StoreFile), file)
+		return info.ModTime(), copyStore(filepath.Join(dir, StoreFile), file)
 	}
 	f, err := os.Open(file)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -161,7 +162,7 @@ func TestAskOneAnswer(t *testing.T) {
 		for _, msg := range []chat.Message{press("2", "q1", 0), press("1", "q1", 1), press("2", "q1", 0), press("1", "q1", 1)} {
 			go func() { _ = m.fake.Say(t.Context(), msg) }()
 		}
-		if !a.answered() || !b.answered() || a.Choice != b.Choice {
+		if !a.answered() || !b.answered() || !reflect.DeepEqual(a.Choice, b.Choice) {
 			t.Errorf("%+v and %+v", a, b)
 		}
 		if n := len(m.fake.Ops(channeltest.Send)); n != 1 {

@@ -156,6 +156,29 @@ type Asker interface {
 	Edit(ctx context.Context, rc Receipt, r chat.Reply) error
 }
 
+// A FormShower is an Asker that shows the Fields of a question as a form: the press of the choice that they go
+// with is a Message whose Answer has their Values.
+type FormShower interface {
+	Asker
+	// MaxFields returns how many fields a form can have.
+	MaxFields() int
+}
+
+// A Settler is a Channel whose clients wait until each of their messages is answered.
+type Settler interface {
+	// Settle tells the client that sent the message with that ID not to wait for a reply
+	// to it, because it answered a question. It must not block for long.
+	Settle(message string)
+}
+
+// An Attacher is a Channel that people connect to when they like, as at a terminal. It
+// shows a question that is still open to those who connect after it was sent.
+type Attacher interface {
+	// SetOpenQuestions gives the channel open, which returns the messages that ask the
+	// open questions of a chat, as Send is given them. It is called once, before Run.
+	SetOpenQuestions(open func(ctx context.Context, at chat.Address) ([]chat.Reply, error))
+}
+
 // A Reactor is a Channel that can mark the messages of people.
 type Reactor interface {
 	// React marks the message with that ID in the chat at with m, in place of its

@@ -9,6 +9,7 @@ import (
 
 	"parley/channels/safetext"
 	"parley/chat"
+	"parley/forms"
 	"parley/texts"
 )
 
@@ -67,6 +68,9 @@ func (rr *renderer) closingPart(q question) (chat.Reply, error) {
 		return r, err
 	}
 	r.Text += "\n\n" + rr.outcome(q.Choice)
+	if q.Choice != nil {
+		r.Text += filledIn(q.Reply.Ask.Fields, q.Choice.Values)
+	}
 	closed, err := rr.parts(r)
 	if err != nil || len(closed) != len(parts) { // the outcome does not fit
 		closed = parts
@@ -86,6 +90,23 @@ func (rr *renderer) outcome(c *Choice) string {
 		return "✓ " + say.ByWhom.With(text, by)
 	}
 	return "✓ " + say.Answered.With(text)
+}
+
+// filledIn lists the values of a form, each on a line of its own.
+func filledIn(fields []chat.Field, values [][]string) (list string) {
+	plain := func(text string) string { return strings.ReplaceAll(chat.OneLine(text), "`", "'") }
+	for i, f := range fields {
+		if i >= len(values) {
+			break
+		}
+		if shown := plain(forms.Shown(f, values[i])); shown != "" {
+			list += fmt.Sprintf("\n- `%s`: `%s`", plain(f.Label), chat.Shorten(shown, maxValueRunes))
+		}
+	}
+	if list == "" {
+		return ""
+	}
+	return "\n" + list
 }
 
 // choiceByInitial returns the index of the only one of choices that begins with

@@ -105,6 +105,8 @@ func NewHub(c Config) *Hub {
 		send:          h.Send,
 		audit:         c.Audit,
 		removeButtons: h.removeButtons,
+		maxFields:     h.maxFields,
+		texts:         &c.Texts.Form,
 	}
 	h.letters = deadletter.New(deadletter.Config{
 		Store:    c.Store,
@@ -158,6 +160,9 @@ func (h *Hub) Add(name string, c Channel) {
 	if n, ok := c.(RecoveryNotifier); ok {
 		n.OnRecovery(s.outbox.recovery.announce)
 	}
+	if a, ok := c.(Attacher); ok {
+		a.SetOpenQuestions(s.openQuestions)
+	}
 	s.receiver = &receiver{
 		name:      name,
 		channel:   c,
@@ -174,6 +179,22 @@ func (h *Hub) Add(name string, c Channel) {
 	h.channels[name] = s
 }
 
+// openQuestions returns the messages that ask the open questions of the chat at.
+func (s *channelState) openQuestions(ctx context.Context, at chat.Address) (messages []chat.Reply, err error) {
+	open, err := s.outbox.questions.openAt(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range open {
+		parts, err := s.outbox.render.parts(r)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, parts...)
+	}
+	return messages, nil
+}
+
 // Channel returns the channel of that name, or nil.
 func (h *Hub) Channel(name string) Channel {
 	s := h.channels[name]
@@ -181,6 +202,14 @@ func (h *Hub) Channel(name string) Channel {
 		return nil
 	}
 	return s.channel
+}
+
+// maxFields returns how many fields a form can have on that channel; 0 if it shows none.
+func (h *Hub) maxFields(channel string) int {
+	if shower, ok := h.Channel(channel).(FormShower); ok {
+		return shower.MaxFields()
+	}
+	return 0
 }
 
 // Access returns the control of who may talk.

@@ -154,16 +154,20 @@ func (ob *outbox) end(
 		return false
 	}
 	wasSent := failure == nil
-	done := item.Done
-	if wasSent && ob.sequence != nil {
-		note := func(ctx context.Context) error { return ob.sequence.noteSent(ctx, d) }
-		done = func(ctx context.Context) error { return store.InOrder(ctx, note, item.Done) }
+	done := func(ctx context.Context) error {
+		if wasSent && ob.sequence != nil {
+			if err := ob.sequence.noteSent(store.Deferred(ctx), d); err != nil {
+				return err
+			}
+		}
+		return item.Done(ctx) // not deferred, or a crash would have the reply sent again
 	}
 	if !ob.persist(ctx, "end delivery", done) {
 		return false
 	}
 	ob.reportEnd(it, tries, failure)
-	return ob.persist(ctx, "end delivery", d.forget)
+	forget := func(ctx context.Context) error { return d.forget(store.Deferred(ctx)) }
+	return ob.persist(ctx, "end delivery", forget)
 }
 
 // recordFate records what became of d before it leaves the queue: it is a dead letter

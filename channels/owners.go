@@ -14,7 +14,7 @@ import (
 func (h *Hub) TellOwners(ctx context.Context, id, text string) error {
 	var errs []error
 	for _, owner := range h.access.Rules().Owners() {
-		if to, ok := h.privateChat(owner); ok {
+		if to, ok := h.PrivateChat(owner); ok {
 			errs = append(errs, h.Send(ctx, chat.Reply{ID: "tell:" + id + ":" + owner, To: to, Text: text}))
 		}
 	}
@@ -33,16 +33,16 @@ func (h *Hub) OwnerChat() (at chat.Address, ok bool) {
 		return min(1, strings.Count(b, ":")) - min(1, strings.Count(a, ":"))
 	})
 	for _, owner := range owners {
-		if at, ok = h.privateChat(owner); ok {
+		if at, ok = h.PrivateChat(owner); ok {
 			break
 		}
 	}
 	return at, ok
 }
 
-// privateChat returns the chat in which owner can be addressed; ok is false if
+// PrivateChat returns the chat in which owner can be addressed; ok is false if
 // their channel starts no conversations.
-func (h *Hub) privateChat(owner string) (at chat.Address, ok bool) {
+func (h *Hub) PrivateChat(owner string) (at chat.Address, ok bool) {
 	channel := owner
 	person := ""
 	if i := strings.LastIndex(owner, ":"); i >= 0 {

@@ -12,12 +12,15 @@ import (
 
 	"parley/channels/safetext"
 	"parley/chat"
+	"parley/forms"
 	"parley/store"
+	"parley/texts"
 )
 
 const (
 	keepAnswered   = 48 * time.Hour // an open question is kept for as long as a delivery
 	maxAnswerRunes = 64             // of an answer that is quoted
+	maxValueRunes  = 300            // of a value of a form that is quoted
 )
 
 // A Choice is the answer to a question.
@@ -25,6 +28,8 @@ type Choice struct {
 	Index int         `json:"index"`          // in the question's Choices; -1 for an answer in the person's own words
 	Text  string      `json:"text,omitempty"` // the choice, or those words
 	By    chat.Sender `json:"by"`
+
+	Values [][]string `json:"values,omitempty"` // of the question's Fields, if the choice takes them
 }
 
 // ErrWithdrawn is returned by Ask for a question that nobody can answer any more.
@@ -54,8 +59,9 @@ func (q question) isOld() bool {
 // mayAnswer reports whether the sender of m may answer q where m was written. An ID
 // means a person of one channel only.
 func (q question) mayAnswer(m chat.Message) bool {
+	ask := q.Reply.Ask
 	return m.At.Channel == q.Reply.To.Channel && m.At.Chat == q.Reply.To.Chat &&
-		(m.From.Role == chat.Owner || m.From.ID != "" && m.From.ID == q.Reply.Ask.Whom)
+		(m.From.Role == chat.Owner && !ask.Alone || m.From.ID != "" && m.From.ID == ask.Whom)
 }
 
 // choose answers q. This ends it, unless the choice still has to be delivered to
@@ -74,6 +80,8 @@ type Questions struct {
 	send          chat.Send
 	audit         func(kind, who, what string)
 	removeButtons func(question)
+	maxFields     func(channel string) int // of a form; 0: the channel shows none
+	texts         *texts.Form
 
 	// mu guards all, which is nil until the table was read. It is held while a
 	// question changes here and in the table, so that the first of several answers
@@ -101,6 +109,9 @@ func (qs *Questions) Ask(ctx context.Context, r chat.Reply) (Choice, error) {
 	if r.Ask == nil || !questionID.MatchString(r.Ask.ID) || len(r.Ask.Choices) == 0 && !r.Ask.Free {
 		return Choice{}, errors.New("ask: a question needs an id of letters and digits, and choices")
 	}
+	if !qs.ShowsForm(r.To, len(r.Ask.Fields)) {
+		return Choice{}, fmt.Errorf("ask: channel %s shows no form of %d fields", r.To.Channel, len(r.Ask.Fields))
+	}
 	q, err := qs.open(ctx, r)
 	if err != nil {
 		return Choice{}, fmt.Errorf("ask: %w", err)
@@ -121,6 +132,11 @@ func (qs *Questions) Ask(ctx context.Context, r chat.Reply) (Choice, error) {
 		return *q.Choice, nil
 	}
 	return Choice{}, ErrWithdrawn
+}
+
+// ShowsForm reports whether a question asked at that address can have so many fields.
+func (qs *Questions) ShowsForm(at chat.Address, fields int) bool {
+	return fields <= qs.maxFields(at.Channel)
 }
 
 // Withdraw ends the question with that ID if it is open: Ask returns ErrWithdrawn,
@@ -185,6 +201,22 @@ func (qs *Questions) load(ctx context.Context) error {
 	return nil
 }
 
+// openAt returns the replies that ask the questions that are open in the chat at,
+// oldest first.
+func (qs *Questions) openAt(ctx context.Context, at chat.Address) (open []chat.Reply, err error) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if err := qs.load(ctx); err != nil {
+		return nil, err
+	}
+	for _, q := range qs.all {
+		if !q.isOver() && q.Reply.To == at {
+			open = append(open, q.Reply)
+		}
+	}
+	return open, nil
+}
+
 // update passes the questions to change, the latest first, until it has found the
 // one it is meant for, and returns that as it is then. An answer or an end is on
 // disk before anybody learns of it.
@@ -226,9 +258,11 @@ func (qs *Questions) reportEnd(q question) {
 
 // press records the press of a button, m. The first one counts, on the question it
 // names, in the chat where that was asked, and by those who may answer it. press
-// returns the question if its choice still has to be delivered to the agent.
+// returns the question if its choice still has to be delivered to the agent, and a
+// [*chat.WrongValues] if the values that go with the choice are not right.
 func (qs *Questions) press(ctx context.Context, m chat.Message) (*question, error) {
 	wasOver := false
+	var problems []string
 	q, err := qs.update(ctx, func(q *question) bool {
 		choices := q.Reply.Ask.Choices
 		i := m.Answer.Choice
@@ -237,13 +271,26 @@ func (qs *Questions) press(ctx context.Context, m chat.Message) (*question, erro
 		}
 		q.receipt = cmp.Or(Receipt(m.Answer.Receipt), q.receipt)
 		wasOver = q.isOver()
-		if !wasOver && q.Choice == nil && i >= 0 && i < len(choices) {
+		if wasOver || q.Choice != nil || i < 0 || i >= len(choices) {
+			return true
+		}
+		takesValues := q.Reply.Ask.TakesValues(i)
+		if takesValues {
+			_, problems = forms.CheckAll(qs.texts, q.Reply.Ask.Fields, m.Answer.Values)
+		}
+		if problems == nil {
 			q.choose(i, choices[i], m)
+		}
+		if problems == nil && takesValues {
+			q.Choice.Values = m.Answer.Values
 		}
 		return true
 	})
 	if err != nil {
 		return nil, err
+	}
+	if problems != nil {
+		return nil, &chat.WrongValues{Problems: problems}
 	}
 	if wasOver {
 		qs.removeButtons(q) // they should be gone

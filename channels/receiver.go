@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
 
 	"parley/channels/admission"
 	"parley/channels/commands"
@@ -119,12 +121,57 @@ func (rv *receiver) receiveText(ctx context.Context, m chat.Message, deliver cha
 		return err
 	}
 	if m.Edits == "" && len(m.Files) == 0 && m.Text != "" {
-		understand := func(q *question) bool { return rv.understand(q, m) }
-		if isAnswer, err := rv.questions.answerInWords(ctx, m, understand); isAnswer {
+		var missed *chat.Question
+		understand := func(q *question) bool {
+			if rv.understand(q, m) {
+				return true
+			}
+			if missed == nil && rv.isWrongChoice(q, m) {
+				missed = q.Reply.Ask
+			}
+			return false
+		}
+		isAnswer, err := rv.questions.answerInWords(ctx, m, understand)
+		switch {
+		case err != nil:
 			return err
+		case isAnswer:
+			rv.settle(m)
+			return nil
+		case missed != nil:
+			return rv.explainChoices(ctx, m, missed)
 		}
 	}
 	return rv.deliver(ctx, m, deliver)
+}
+
+// settle has the client that sent m, which answered a question, not wait for a reply.
+func (rv *receiver) settle(m chat.Message) {
+	if s, ok := rv.channel.(Settler); ok {
+		s.Settle(m.ID)
+	}
+}
+
+// isWrongChoice reports whether m, which does not answer asked, was meant to: it is one
+// letter, or a number, where the choices are numbered and nobody else reads along.
+func (rv *receiver) isWrongChoice(asked *question, m chat.Message) bool {
+	q := asked.Reply.Ask
+	if q.Say || q.Free || asked.Reply.Group || rv.outbox.render.hasButtons(q) || !asked.mayAnswer(m) {
+		return false
+	}
+	text := trimChoice(m.Text)
+	r, size := utf8.DecodeRuneInString(text)
+	_, err := strconv.Atoi(text)
+	return size == len(text) && unicode.IsLetter(r) || err == nil
+}
+
+// explainChoices tells the sender of m how to answer q. The reply has an ID of its own,
+// because m may be answered under the usual one if it was delivered before.
+func (rv *receiver) explainChoices(ctx context.Context, m chat.Message, q *chat.Question) error {
+	r := m.Reply()
+	r.ID = "ask:again/" + m.Key()
+	r.Text = rv.outbox.render.howToAnswer(q)
+	return rv.send(ctx, r)
 }
 
 // answerUnknown counts m, which comes from an unknown sender, and answers with a
@@ -213,6 +260,8 @@ func (rv *receiver) understand(asked *question, m chat.Message) bool {
 	}
 	inOwnWords := q.Free && !strings.HasPrefix(text, "/") && m.From.ID == cmp.Or(q.Whom, m.From.ID)
 	switch {
+	case q.TakesValues(i):
+		return false // words have no values
 	case i >= 0 && (isNumbered || inOwnWords || !asked.Reply.Group):
 		asked.choose(i, q.Choices[i], m)
 	case inOwnWords:

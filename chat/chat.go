@@ -211,21 +211,31 @@ type File struct {
 type Question struct {
 	ID      string   `json:"id"` // 1 to 32 letters and digits, unique
 	Choices []string `json:"choices"`
-	Whom    string   `json:"whom,omitempty"` // ID of the Sender who may answer; owners always may
-	Free    bool     `json:"free,omitempty"` // a text of their own is also an answer
-	Say     bool     `json:"say,omitempty"`  // the choice becomes a message from the person; nobody waits for it
+	Whom    string   `json:"whom,omitempty"`  // ID of the Sender who may answer; owners may, too
+	Alone   bool     `json:"alone,omitempty"` // nobody else may, owners neither
+	Free    bool     `json:"free,omitempty"`  // a text of their own is also an answer
+	Say     bool     `json:"say,omitempty"`   // the choice becomes a message from the person; nobody waits for it
+
+	// Fields are values to fill in, on a channel that shows forms. They go with the first of Choices.
+	Fields []Field `json:"fields,omitempty"`
 }
+
+// TakesValues reports whether values go with that choice.
+func (q *Question) TakesValues(choice int) bool { return len(q.Fields) > 0 && choice == 0 }
 
 // An Answer is the choice of a person who was asked a Question.
 type Answer struct {
 	Question string `json:"question"`          // ID of the Question
 	Choice   int    `json:"choice"`            // index in its Choices
 	Receipt  string `json:"receipt,omitempty"` // the network's ID of the message with the question
+
+	// Values are what was filled in, for each of its Fields: none if a field was left out.
+	Values [][]string `json:"values,omitempty"`
 }
 
 // Deliver hands a message to the gateway. It returns nil once the message cannot
-// be lost, and a [*Refusal] for one that is not accepted and should not be
-// repeated.
+// be lost, a [*Refusal] for one that is not accepted and should not be repeated, and
+// [*WrongValues] for an Answer whose Values are not right.
 type Deliver func(context.Context, Message) error
 
 // A Refusal says why a message or a file is not accepted, in a sentence for its

@@ -83,6 +83,23 @@ func Inline(text string, most int) string {
 	return ClipMiddle(OneLine(strings.NewReplacer("[", " ", "]", " ").Replace(text)), most)
 }
 
+// InlineCode returns what a program calls something as code in Markdown, of at most about n characters.
+func InlineCode(text string, n int) string {
+	return "`" + Clip(OneLine(strings.ReplaceAll(text, "`", "'")), n, "…") + "`"
+}
+
+// QuoteLines returns what a program says as a quote in Markdown, of at most about n characters, or "" if it says
+// nothing. Each line is code, so that nothing in it is markup, a link or a mention.
+func QuoteLines(text string, n int) string {
+	var lines []string
+	for line := range strings.Lines(Clip(Printable(text), n, "…")) {
+		if OneLine(line) != "" {
+			lines = append(lines, "> "+InlineCode(line, n))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Printable returns text with control characters, which could control a terminal,
 // replaced by spaces. Line breaks and tabs stay.
 func Printable(text string) string {

@@ -120,15 +120,15 @@ func (k *checker) inRange(v reflect.Value, key string, tag reflect.StructTag) {
 	to, limited := tag.Lookup("to")
 	switch {
 	case limited && (n < number(from) || n > number(to)):
-		k.fail(key, "%s from %s to %s", must, from, to)
+		k.fail(key, "%s from %s to %s%s", must, from, to, orZero(v, tag))
 	case n < number(from):
-		k.fail(key, "%s %s or more", must, from)
+		k.fail(key, "%s %s or more%s", must, from, orZero(v, tag))
 	}
 }
 
 // number returns the number, or the length of time in nanoseconds, that text is.
 func number(text string) float64 {
-	if d, err := time.ParseDuration(text); err == nil {
+	if d, err := parseDuration(text); err == nil {
 		return float64(d)
 	}
 	n, _ := strconv.ParseFloat(text, 64)

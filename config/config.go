@@ -14,6 +14,7 @@
 //	unique    no two channels may have the same value; the tag says why
 //	live      a running gateway takes over a new value
 //	also      a second name of the key
+//	not       of what is true or false: a key of other programs that says the opposite
 //	seconds   a length of time may be a number, too
 //	unknown   of a table of structs: keys that are not known are ignored
 //	plain     it is no secret even if it comes from the environment
@@ -57,6 +58,7 @@ type Config struct {
 	Cron      Cron                `json:"cron"`
 	Heartbeat Heartbeat           `json:"heartbeat"`
 	Dream     Dream               `json:"dream"`
+	Retention Retention           `json:"retention" live:"yes"`
 	HTTP      HTTP                `json:"http"`
 	Store     Store               `json:"store" default:"{}"`
 	Log       Log                 `json:"log" live:"yes"`
@@ -152,6 +154,16 @@ type Agent struct {
 	MaxConcurrentTurns int      `json:"maxConcurrentTurns" default:"1024" from:"1" to:"10000"`
 	// MessageTTL: a message that waited longer gets a notice instead of an answer.
 	MessageTTL time.Duration `json:"messageTTL" live:"yes" default:"24h" from:"1m"`
+	// Prompt is what every request begins with; auto is lean for models with a small window.
+	Prompt string `json:"prompt" live:"yes" default:"auto" allowed:"auto, full, lean"`
+}
+
+// maxLeanWindow is how many tokens a small window has.
+const maxLeanWindow = 6000
+
+// IsLean reports whether requests to m begin with as little as can be.
+func (a *Agent) IsLean(m *Model) bool {
+	return a.Prompt == "lean" || a.Prompt == "auto" && m.ContextWindow <= maxLeanWindow
 }
 
 // Check implements [Checker].
@@ -184,6 +196,8 @@ type Tools struct {
 	Custom   Custom   `json:"custom"`
 	// MCPServers are programs and services with more tools, by name.
 	MCPServers map[string]*mcp.Server `json:"mcpServers" also:"mcp_servers" unknown:"ignored"`
+	// MCPSignInKey is part of the key that sign-ins to MCP servers are encrypted with.
+	MCPSignInKey Secret `json:"mcpSignInKey"`
 	// Override changes built-in tools, by name.
 	Override map[string]*Override `json:"override"`
 }

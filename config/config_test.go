@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console", "web"},
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native", Driver: &demo.Config{}}},
-		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour},
+		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour, Prompt: "auto"},
 		Channels: map[string]*Channel{"console": {Type: "console", Driver: &console.Config{}}, "web": {Type: "web", Driver: &web.Config{}}},
 		Tools: Tools{Timeout: time.Minute, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}},
 			Exec: Exec{Sandbox: "auto", Image: "python:3-slim", Enable: true, Timeout: time.Minute, Memory: 1 << 30, Processes: 256}, Python: Python{Default: "standard"}, Custom: Custom{Enable: true, MaxTimeout: 10 * time.Minute}},
@@ -67,11 +67,15 @@ func TestDefaults(t *testing.T) {
 			"everybody": {Tokens: 100_000_000, Bytes: 2_000_000_000},
 		},
 		Cron: Cron{MinInterval: 10 * time.Second}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},
+		Retention: Retention{
+			Conversations: 730 * 24 * time.Hour,
+			Audit:         730 * 24 * time.Hour, Usage: 1095 * 24 * time.Hour, DeadLetters: 365 * 24 * time.Hour, Keep: "nothing",
+		},
 		HTTP:  HTTP{Listen: "127.0.0.1:18790"},
 		Store: Store{Type: "bolt", Driver: &bolt.Config{}}, Log: Log{Level: "info"},
 	}
 	hidden := cmp.Options{
-		cmpopts.IgnoreUnexported(Config{}, WebTools{}),
+		cmpopts.IgnoreUnexported(Config{}, WebTools{}, bolt.Config{}),
 		cmpopts.IgnoreFields(Config{}, "File", "Source", "Found", "ByEnv", "Secrets", "Vars", "FellBack"),
 	}
 	if d := cmp.Diff(want, c, hidden); d != "" {
@@ -136,7 +140,7 @@ func TestWholeConfig(t *testing.T) {
 			"telegram:work": { "token": "${TOKEN}", "groups": "all", "rate": -1, "apiUrl": "http://127.0.0.1:9",
 				"webhook": { "url": "https://e.org/x", "secret": "0123456789abcdef0123456789abcdef", "listen": ":80" } },
 		},
-		"tools": { "timeout": "5s" }, "store": { "type": "mem" }, "log": { "level": "warn" },
+		"tools": { "timeout": "5s" }, "retention": { "audit": "90d", "usage": "0s" }, "store": { "type": "mem" }, "log": { "level": "warn" },
 	}`, "PLACE=work", "USER=user-canary", "KEY=key-canary", "TOKEN=2:token-canary")
 	if err != nil {
 		t.Fatal(err)
@@ -150,6 +154,7 @@ func TestWholeConfig(t *testing.T) {
 		"zero":            a.Temperature != nil && *a.Temperature == 0,
 		"no console":      c.Channels["console"] == nil,
 		"duration":        c.Agent.MessageTTL == 90*time.Minute,
+		"days":            c.Retention.Audit == 90*24*time.Hour && c.Retention.Usage == 0,
 		"channel":         work.Token == "2:token-canary" && work.Webhook.Listen == ":80" && work.Rate == -1,
 		"null":            telegramOf(c, "telegram").Webhook == nil,
 	} {
@@ -178,6 +183,10 @@ func TestWholeConfig(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
 		{`[]`, `1:1: is a list, must be an object { … }`},
+		{`{"retention": {"audit": "5m"}}`, `1:25: retention.audit: must be 1d or more, or "0s"`},
+		{`{"retention": {"audit": "for ever"}}`, `retention.audit: must be a length of time such as "90s", "15m", "24h" or "30d", or "0s"`},
+		{`{"retention": {"audit": "-1d"}}`, `1:25: retention.audit: must be a length of time such as "90s", "15m", "24h" or "30d"`},
+		{`{"retention": {"keep": "all"}}`, `1:24: retention.keep: "all" is not known; allowed: nothing, archive`},
 		{`{"owners": "console"}`, `1:12: owners: is text, must be a list [ … ]`},
 		{`{"owners": [" "]}`, `1:13: owners[0]: is no owner`},
 		{`{"owners": ["*"]}`, `owners[0]: is no owner`},
@@ -249,7 +258,7 @@ func TestFaults(t *testing.T) {
 		{`{"limits": {"job": {"money": -0.5}}}`, `limits.job.money: must be above 0, or -1 for no limit`},
 		{`{"limits": {"everybody": {"jobs": 5}}}`, `limits.everybody.jobs: only a person has jobs: write limits.person.jobs`},
 		{`{"cron": {"minInterval": "1ms"}}`, `cron.minInterval: must be from 1s to 24h`},
-		{`{"heartbeat": {"every": "1s"}}`, `heartbeat.every: must be from 1m to 24h`},
+		{`{"heartbeat": {"every": "1s"}}`, `heartbeat.every: must be from 1m to 24h, or "0s"`},
 		{`{"heartbeat": {"model": "x"}}`, `heartbeat.model: "x" is not known; allowed: demo`},
 		{`{"dream": {"cron": "every night"}}`, `dream.cron: `},
 		{`{"tools": {"web": {"search": {"provider": "bing"}}}}`, `tools.web.search.provider: "bing" is not known; allowed: duckduckgo, brave, tavily, searxng, jina, kagi`},
@@ -467,5 +476,15 @@ func TestRemovedKeys(t *testing.T) {
 	}
 	if c, err := parseText(`{"tools": {}}`); err != nil || len(c.Warnings()) > 0 {
 		t.Errorf("warnings %q, %v", c.Warnings(), err)
+	}
+}
+
+// agent.prompt: what is said counts, and else small windows have a lean prompt.
+func TestIsLean(t *testing.T) {
+	for prompt, want := range map[string][2]bool{"auto": {true, false}, "full": {false, false}, "lean": {true, true}} {
+		a := Agent{Prompt: prompt}
+		if got := [2]bool{a.IsLean(&Model{ContextWindow: 6000}), a.IsLean(&Model{ContextWindow: 6001})}; got != want {
+			t.Errorf("%s: %v, want %v", prompt, got, want)
+		}
 	}
 }

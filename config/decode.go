@@ -154,7 +154,7 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, tag refl
 			d.seconds(v, out, path)
 			return
 		}
-		d.scalar(v, out, path)
+		d.scalar(v, out, path, tag)
 	}
 }
 
@@ -167,16 +167,25 @@ var removedKeys = map[string]string{
 func (d *decoder) object(v hujson.Value, out reflect.Value, path string, tag reflect.StructTag) {
 	known := d.choose(v, out.Addr().Interface())
 	keys := map[string][]field{}
-	other := map[string]string{} // second names of keys
+	other := map[string]string{}     // second names of keys
+	negation := map[string]string{}  // names that say the opposite of a key
+	negated := map[string]negative{} // those of them that v has, by key
 	for _, f := range fields(out) {
 		keys[f.name] = append(keys[f.name], f)
 		if name, has := f.tag.Lookup("also"); has {
 			other[name] = f.name
 		}
+		if name, has := f.tag.Lookup("not"); has {
+			negation[name] = f.name
+		}
 	}
 	for name, val := range d.members(v, path) {
 		if own, has := other[name]; has && !d.isSet(join(path, own)) {
 			name = own
+		}
+		if own, has := negation[name]; has {
+			negated[own] = d.negative(val, join(path, name))
+			continue
 		}
 		if keys[name] == nil && tag.Get("unknown") != "" {
 			d.ignore(val.at, path, name, keys)
@@ -194,6 +203,26 @@ func (d *decoder) object(v hujson.Value, out reflect.Value, path string, tag ref
 			d.value(val.Value, f.value, join(path, name), f.tag)
 		}
 	}
+	for own, n := range negated {
+		f := keys[own][0]
+		if d.isSet(join(path, own)) && f.value.Bool() == n.value {
+			d.fail(n.at, n.path, "contradicts "+own+"; keep one of them")
+		}
+		f.value.SetBool(!n.value)
+	}
+}
+
+// A negative is the value of a key that says the opposite of another.
+type negative struct {
+	at    int
+	path  string
+	value bool
+}
+
+func (d *decoder) negative(val member, path string) negative {
+	n := negative{at: val.at, path: path}
+	d.value(val.Value, reflect.ValueOf(&n.value).Elem(), path, "")
+	return n
 }
 
 // table reads an object of any keys. What has a value already keeps what it is not given.
@@ -328,9 +357,9 @@ func expected(kind reflect.Kind) string {
 	return "a whole number"
 }
 
-func (d *decoder) scalar(v hujson.Value, out reflect.Value, path string) {
+func (d *decoder) scalar(v hujson.Value, out reflect.Value, path string, tag reflect.StructTag) {
 	if out.Type() == reflect.TypeFor[time.Duration]() {
-		d.duration(v, out, path)
+		d.duration(v, out, path, tag)
 		return
 	}
 	lit, _ := v.Value.(hujson.Literal)
@@ -350,8 +379,8 @@ func (d *decoder) seconds(v hujson.Value, out reflect.Value, path string) {
 	out.SetInt(int64(n * float64(time.Second)))
 }
 
-func (d *decoder) duration(v hujson.Value, out reflect.Value, path string) {
-	const want = `a length of time such as "90s", "15m" or "24h"`
+func (d *decoder) duration(v hujson.Value, out reflect.Value, path string, tag reflect.StructTag) {
+	want := `a length of time such as "90s", "15m", "24h" or "30d"` + orZero(out, tag)
 	if v.Value.Kind() != '"' {
 		d.wrong(v, path, want)
 		return
@@ -360,12 +389,30 @@ func (d *decoder) duration(v hujson.Value, out reflect.Value, path string) {
 	if !ok {
 		return
 	}
-	n, err := time.ParseDuration(s)
+	n, err := parseDuration(s)
 	if err != nil {
 		d.fail(v.StartOffset, path, "must be "+want)
 		return
 	}
 	out.SetInt(int64(n))
+}
+
+// orZero says that a length of time with that tag may be "0s", too, whatever its limits are.
+func orZero(v reflect.Value, tag reflect.StructTag) string {
+	if tag.Get("optional") == "" || v.Type() != reflect.TypeFor[time.Duration]() {
+		return ""
+	}
+	return `, or "0s"`
+}
+
+// parseDuration is time.ParseDuration that also knows whole days of 24 hours: "30d".
+func parseDuration(s string) (time.Duration, error) {
+	days, inDays := strings.CutSuffix(s, "d")
+	if !inDays {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	return time.Duration(n) * 24 * time.Hour, err
 }
 
 var placeholder = regexp.MustCompile(`\$?\$\{[^}]*\}?`)

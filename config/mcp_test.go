@@ -41,6 +41,28 @@ func TestMCPServers(t *testing.T) {
 	}
 }
 
+// D-101: other programs switch a server off by "disabled". Whatever they wrote of the other way to reach a server is
+// no fault while it is empty, or type says what counts.
+func TestMCPServersOfOtherPrograms(t *testing.T) {
+	for entry, enabled := range map[string]bool{
+		`"command": "x"`:                                                      true,
+		`"command": "x", "disabled": true`:                                    false,
+		`"command": "x", "disabled": false`:                                   true,
+		`"command": "x", "disabled": true, "enabled": false`:                  false,
+		`"enabled": true, "command": "x", "disabled": false`:                  true,
+		`"command": "x", "url": "", "headers": {}`:                            true,
+		`"command": "", "args": [], "env": {}, "cwd": "", "url": "https://a"`: true,
+		`"type": "http", "command": "x", "args": ["-y"], "url": "https://a"`:  true,
+	} {
+		c, err := parseText(`{"tools": {"mcpServers": {"a": {` + entry + `}}}}`)
+		if err != nil {
+			t.Errorf("%s: %v", entry, err)
+		} else if got := c.Tools.MCPServers["a"].Enabled; got != enabled || len(c.Removed) > 0 {
+			t.Errorf("%s: enabled: %v; warnings: %q", entry, got, c.Removed)
+		}
+	}
+}
+
 // D-102: what makes no sense is an error that names the key.
 func TestBadMCPServers(t *testing.T) {
 	for entry, want := range map[string]string{
@@ -59,6 +81,18 @@ func TestBadMCPServers(t *testing.T) {
 		`"a": {"command": "x", "args": "-y"}`:                          "tools.mcpServers.a.args: is text, must be a list",
 		`"a": {"command": "x", "env": {"A B": "1"}}`:                   "must be the name of an environment variable",
 		`"a b": {"command": "x"}, "a.b": {"command": "x"}`:             "for models",
+		`"a": {"command": "x", "disabled": "yes"}`:                     "tools.mcpServers.a.disabled: is text, must be true or false",
+		`"a": {"disabled": true, "command": "x", "enabled": true}`:     "tools.mcpServers.a.disabled: contradicts enabled; keep one of them",
+		`"a": {"command": "x", "enabled": false, "disabled": false}`:   "tools.mcpServers.a.disabled: contradicts enabled; keep one of them",
+		`"a": {"url": "https://a", "cwd": "/srv"}`:                     "tools.mcpServers.a.cwd: is for a program; a server with a url has none",
+		`"a": {"url": "https://a", "args": ["-y"]}`:                    "tools.mcpServers.a.args: is for a program",
+		`"a": {"url": "https://a", "env": {"A": "1"}}`:                 "tools.mcpServers.a.env: is for a program",
+		`"a": {"url": "https://a", "sandbox": "none"}`:                 "tools.mcpServers.a.sandbox: is for a program",
+		`"a": {"url": "https://a", "network": ["*"]}`:                  "tools.mcpServers.a.network: is for a program",
+		`"a": {"url": "https://a", "hostNetwork": true}`:               "tools.mcpServers.a.hostNetwork: is for a program",
+		`"a": {"url": "https://a", "folders": ["~/notes"]}`:            "tools.mcpServers.a.folders: is for a program",
+		`"a": {"command": "x", "headers": {"A": "1"}}`:                 "tools.mcpServers.a.headers: is for a server with a url",
+		`"a": {"command": "x", "auth": {}}`:                            "tools.mcpServers.a.auth: is for a server that is reached by streamable HTTP",
 		`"a": {"command": "x", "toolTimeout": 60, "tool_timeout": 30}`: "tools.mcpServers.a.tool_timeout: unknown key; it is written toolTimeout",
 	} {
 		_, err := parseText(`{"tools": {"mcpServers": {` + entry + `}}}`)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"parley/channels/console"
-	"parley/store/bolt"
+	"parley/store/bolt/dirlock"
 	"parley/web"
 )
 
@@ -89,5 +89,5 @@ func GatewayPID(ctx context.Context, socket, dataDir string) int {
 	if !console.Running(ctx, socket) {
 		return 0
 	}
-	return cmp.Or(bolt.Holder(dataDir), -1)
+	return cmp.Or(dirlock.Holder(dataDir), -1)
 }

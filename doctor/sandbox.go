@@ -85,7 +85,7 @@ func (s Sandbox) mendBwrap(r sandbox.Report) string {
 			"or an AppArmor profile that allows userns to /usr/bin/bwrap"
 	case s.UID != 0 && s.setting("kernel/unprivileged_userns_clone") == "0":
 		return "sudo sysctl -w kernel.unprivileged_userns_clone=1 (a line in /etc/sysctl.d keeps it)"
-	case s.setting("user/max_user_namespaces") == "0":
+	case s.setting("user/max_user_namespaces") == "0", r.Err != nil && strings.Contains(r.Err.Error(), "ENOSPC"):
 		return "sudo sysctl -w user.max_user_namespaces=10000 (a line in /etc/sysctl.d keeps it)"
 	case docker == nil || podman == nil:
 		return "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined " +

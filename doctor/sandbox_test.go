@@ -22,6 +22,7 @@ func TestSandbox(t *testing.T) {
 		{Name: "read a hidden file", Held: true}, {Name: "connect to this machine", Detail: "it worked"},
 	}}
 	denied := errors.New("No permissions to create new namespace")
+	exhausted := errors.New("bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)")
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text + "\n")} }
 	kernel := func(name, value string) fstest.MapFS { return fstest.MapFS{"proc/sys/" + name: file(value)} }
 	for _, c := range []struct {
@@ -50,6 +51,8 @@ func TestSandbox(t *testing.T) {
 			root: kernel("kernel/unprivileged_userns_clone", "0"), status: Warn, text: "run in landlock", advice: "bwrap: sudo sysctl -w kernel.unprivileged_userns_clone=1"},
 		{name: "no namespaces", choice: sandbox.Choice{Driver: "landlock", Reports: []sandbox.Report{failed("bwrap", denied), held("landlock")}}, uid: 1000,
 			root: kernel("user/max_user_namespaces", "0"), status: Warn, text: "run in landlock", advice: "bwrap: sudo sysctl -w user.max_user_namespaces="},
+		{name: "few namespaces, in a container", choice: sandbox.Choice{Driver: "landlock", Reports: []sandbox.Report{failed("bwrap", exhausted), held("landlock")}},
+			root: fstest.MapFS{".dockerenv": file(""), "proc/sys/user/max_user_namespaces": file("2147483647")}, status: Warn, text: "run in landlock", advice: "bwrap: sudo sysctl -w user.max_user_namespaces="},
 		{name: "in a container", choice: sandbox.Choice{Driver: "landlock", Reports: []sandbox.Report{failed("bwrap", denied), held("landlock")}},
 			root: fstest.MapFS{".dockerenv": file("")}, status: Warn, text: "run in landlock", advice: "bwrap: start the container with --security-opt seccomp=unconfined"},
 		{name: "bwrap lets something through", choice: sandbox.Choice{Driver: "landlock", Reports: []sandbox.Report{leaky, held("landlock")}},

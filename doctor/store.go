@@ -18,8 +18,7 @@ type Store struct {
 	DataDir string
 	Restore func(file string) string // the command that restores file
 
-	// Probe reads the whole file in another process: a damaged one can end the
-	// process that reads it.
+	// Probe reads the whole file; nil: [bolt.Probe].
 	Probe func(ctx context.Context, file string) (damaged []string, err error)
 }
 
@@ -36,14 +35,23 @@ func (s Store) Check(ctx context.Context, g Gateway) Finding {
 	case err == nil && info.Size() == 0:
 		return Finding{Fail, file + " is empty", s.restoreAdvice()}
 	}
-	for _, path := range backup.Existing(filepath.Join(s.DataDir, "lock"), file+".mark", file) {
+	segments, _ := filepath.Glob(filepath.Join(bolt.LogOf(file), "*")) // the pattern is valid
+	for _, path := range append(backup.Existing(filepath.Join(s.DataDir, "lock"), file+".mark", file), segments...) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			return Finding{Fail, err.Error(), host.AccessAdvice(err)}
 		}
 		_ = f.Close()
 	}
-	damaged, err := s.Probe(ctx, file)
+	probe := s.Probe
+	if probe == nil {
+		probe = bolt.Probe
+	}
+	damaged, err := probe(ctx, file)
+	if ctx.Err() != nil {
+		text := file + " is too large to be read here; what was read is sound"
+		return Finding{Warn, text, "the gateway reads all of it while it runs, and says what is damaged"}
+	}
 	if err != nil {
 		return Finding{Fail, err.Error(), s.restoreAdvice()}
 	}
@@ -51,7 +59,13 @@ func (s Store) Check(ctx context.Context, g Gateway) Finding {
 		text := fmt.Sprintf("damaged values in %s: %d, the first is %s", file, n, damaged[0])
 		return Finding{Fail, text, "the rest works; put the latest backup in its place to have them again"}
 	}
-	if err := bolt.CheckLatest(file); err != nil {
+	err = bolt.CheckLatest(file)
+	if damage, ok := errors.AsType[*bolt.DamagedError](err); ok && damage.InLog {
+		advice := "put the log back if it is elsewhere; or keep a copy of " + s.DataDir +
+			" and start parley, which goes on without these changes"
+		return Finding{Fail, err.Error(), advice}
+	}
+	if err != nil {
 		advice := "put the right file back; with this one parley run does not start, and says how to go on"
 		return Finding{Fail, err.Error(), advice}
 	}
@@ -59,7 +73,7 @@ func (s Store) Check(ctx context.Context, g Gateway) Finding {
 }
 
 func (s Store) restoreAdvice() string {
-	return "keep a copy of " + s.DataDir + " and put parley.db of the latest backup in place"
+	return "keep a copy of " + s.DataDir + ", put parley.db of the latest backup in place and remove parley.db.wal"
 }
 
 // missing tells a store that was lost from one that was never there, by the mark

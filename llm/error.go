@@ -1,9 +1,14 @@
 package llm
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
+
+// ErrLimit is the error of a request that was not made because whoever it would be made for has used all
+// that they may use.
+var ErrLimit = errors.New("a limit of use is reached")
 
 // An Error says why a model did not answer a request.
 type Error struct {

@@ -3,6 +3,7 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -30,6 +31,9 @@ type Request struct {
 	System   string     // instructions
 	Messages []Message  // so far
 	Tools    []ToolSpec // that may be called
+
+	// MaxTokens is how many the answer may have; 0 is as many as the model is configured for.
+	MaxTokens int
 }
 
 // A Delta is a piece of an answer that is being streamed.
@@ -89,6 +93,11 @@ const (
 type ToolSpec struct {
 	Name, Description string
 	Schema            json.RawMessage // JSON Schema of an object
+}
+
+// Equal reports whether models are told the same of t and other.
+func (t ToolSpec) Equal(other ToolSpec) bool {
+	return t.Name == other.Name && t.Description == other.Description && bytes.Equal(t.Schema, other.Schema)
 }
 
 // A ToolCall is a model's request to run a tool.

@@ -7,27 +7,33 @@ import (
 	"time"
 )
 
-// A Folder is a Reader that also reports when files have changed.
+// A Folder is a Reader that also lists folders, and reports when something has changed.
 type Folder interface {
 	Reader
-	// Stat describes the file called name.
+	// ReadDir returns what is in the folder called name, sorted, or an fs.ErrNotExist.
+	ReadDir(name string) ([]fs.DirEntry, error)
+	// Stat describes the file or folder called name.
 	Stat(name string) (fs.FileInfo, error)
 }
 
-// Cached returns a Reader that reads a file of f again only after it has changed.
-// The caller must not modify the results.
-func Cached(f Folder) Reader { return &keeper{folder: f, files: map[string]keptFile{}} }
-
-type keeper struct {
-	folder Folder
-	mu     sync.Mutex
-	files  map[string]keptFile // by name
+// A Cache reads a file or folder again only after it has changed. The caller must not modify
+// the results. It is safe for concurrent use.
+type Cache struct {
+	folder  Folder
+	mu      sync.Mutex
+	files   map[string]kept[[]byte] // by name
+	folders map[string]kept[[]fs.DirEntry]
 }
 
-// A keptFile is a file as it was last read.
-type keptFile struct {
-	info fs.FileInfo // from before it was read
-	text []byte
+// Cached returns a Cache of f.
+func Cached(f Folder) *Cache {
+	return &Cache{folder: f, files: map[string]kept[[]byte]{}, folders: map[string]kept[[]fs.DirEntry]{}}
+}
+
+// A kept is a file or folder as it was last read.
+type kept[T any] struct {
+	info    fs.FileInfo // from before it was read
+	content T
 }
 
 // minAge is how old a change must be so that the next one has another modification
@@ -38,26 +44,37 @@ const minAge = time.Second
 const maxKept = 200
 
 // ReadFile returns the content of a file.
-func (k *keeper) ReadFile(name string) ([]byte, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	info, err := k.folder.Stat(name)
+func (c *Cache) ReadFile(name string) ([]byte, error) {
+	return readKept(c, c.files, name, c.folder.ReadFile)
+}
+
+// ReadDir returns what is in a folder, sorted.
+func (c *Cache) ReadDir(name string) ([]fs.DirEntry, error) {
+	return readKept(c, c.folders, name, c.folder.ReadDir)
+}
+
+// readKept returns what read returns for name, or what it returned before if that has not changed.
+func readKept[T any](c *Cache, all map[string]kept[T], name string, read func(string) (T, error)) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := c.folder.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) { // most people have few files
-		return nil, err
+		var none T
+		return none, err
 	}
 	if err != nil {
-		return k.folder.ReadFile(name)
+		return read(name)
 	}
-	if f, ok := k.files[name]; ok && same(f.info, info) {
-		return f.text, nil
+	if last, ok := all[name]; ok && same(last.info, info) {
+		return last.content, nil
 	}
-	text, err := k.folder.ReadFile(name)
+	content, err := read(name)
 	if err != nil || time.Since(info.ModTime()) <= minAge {
-		return text, err
+		return content, err
 	}
-	if len(k.files) >= maxKept {
-		clear(k.files)
+	if len(all) >= maxKept {
+		clear(all)
 	}
-	k.files[name] = keptFile{info, text}
-	return text, nil
+	all[name] = kept[T]{info, content}
+	return content, nil
 }

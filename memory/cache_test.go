@@ -4,11 +4,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
 
-// A desk is a Folder that counts how often its files are read.
+// A desk is a Folder that counts how often its files and folders are read.
 type desk struct {
 	dir   string
 	reads int
@@ -19,6 +20,53 @@ func (d *desk) Stat(name string) (fs.FileInfo, error) { return os.Stat(filepath.
 func (d *desk) ReadFile(name string) ([]byte, error) {
 	d.reads++
 	return os.ReadFile(filepath.Join(d.dir, name))
+}
+
+func (d *desk) ReadDir(name string) ([]fs.DirEntry, error) {
+	d.reads++
+	return os.ReadDir(filepath.Join(d.dir, name))
+}
+
+// A folder is listed anew when a page has come or gone, and not when one was only edited.
+func TestKeepFolders(t *testing.T) {
+	d := &desk{dir: t.TempDir()}
+	old := time.Now().Add(-time.Hour)
+	r := Cached(d)
+	want := func(reads int, names ...string) {
+		t.Helper()
+		d.reads = 0
+		entries, err := r.ReadDir("agents")
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Name())
+		}
+		if !slices.Equal(got, names) || os.IsNotExist(err) != (names == nil) {
+			t.Errorf("got %q, %v, want %q", got, err, names)
+		}
+		if d.reads != reads {
+			t.Errorf("read %d times, want %d", d.reads, reads)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Join(d.dir, "agents")
+	want(0)
+	must(os.Mkdir(folder, 0o700))
+	must(os.WriteFile(filepath.Join(folder, "a.md"), []byte("a"), 0o600))
+	want(1, "a.md") // it has just changed, and may again at the same moment
+	must(os.Chtimes(folder, old, old))
+	want(1, "a.md")
+	want(0, "a.md")
+	must(os.WriteFile(filepath.Join(folder, "a.md"), []byte("another"), 0o600))
+	want(0, "a.md")
+	must(os.WriteFile(filepath.Join(folder, "b.md"), []byte("b"), 0o600))
+	want(1, "a.md", "b.md")
+	must(os.RemoveAll(folder))
+	want(0)
 }
 
 // An edit counts at once; what nobody edits is read once.

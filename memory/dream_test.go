@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -494,6 +495,10 @@ func TestTainted(t *testing.T) {
 // What is noted and forgotten while a model thinks counts, and nobody waits for
 // the model: what it was shown of that does not come back.
 func TestForgottenMeanwhile(t *testing.T) {
+	synctest.Test(t, testForgottenMeanwhile) // no day begins meanwhile
+}
+
+func testForgottenMeanwhile(t *testing.T) {
 	a := newAttic(t)
 	n, asked := a.notes(), 0
 	a.model = &llmtest.Script{Else: func(r llm.Request) llmtest.Answer {
@@ -731,6 +736,10 @@ func (f frail) WriteFile(name string, data []byte) error {
 // P20, point 5: whenever the process dies, each entry is dreamt exactly once,
 // what was noted is noted once, and the files are what the log says.
 func TestCrash(t *testing.T) {
+	synctest.Test(t, testCrash) // no day begins meanwhile
+}
+
+func testCrash(t *testing.T) {
 	for life := 0; ; life++ {
 		a := newAttic(t)
 		a.model = &llmtest.Script{Else: diligent}

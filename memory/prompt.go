@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/chat"
+	"parley/llm"
 )
 
 // Standing reports whether the file called name, a canonical name in the
@@ -65,31 +66,35 @@ type Prompt struct {
 }
 
 // System returns the instructions for the session id of who, which contain nothing
-// from other people's files (R-S14). Files are read for each request, so that an
-// edit takes effect at once. A missing file is left out, and the agent is told of
-// an unreadable one, so that it can tell the person. What was heard from others is
-// only mentioned: showing untrusted content would make every turn an untrusted one
-// (R-S12).
-func (p Prompt) System(_ context.Context, id chat.SessionID, who chat.Person) (string, error) {
+// from other people's files (R-S14). Files take a share of room, and are cut if they
+// are longer. With a lean room, files that nobody has edited give way to a few lines.
+// Files are read for each request, so that an edit takes effect at once. A missing
+// file is left out, and the agent is told of an unreadable one, so that it can tell
+// the person. What was heard from others is only mentioned: showing untrusted content
+// would make every turn an untrusted one (R-S12).
+func (p Prompt) System(_ context.Context, id chat.SessionID, who chat.Person, room llm.Room) (string, error) {
 	user := fileOf(who, userFile)
 	memory := fileOf(who, memoryFile)
-	about := p.read(user)
-	if who != chat.TheOwner { // only owners can give standing orders
-		about = quoted("Who you work for", about)
-	}
-	parts := []string{
-		p.read("AGENTS.md"),
-		p.read(soulFile),
-		about,
-		p.read("TOOLS.md"),
-		quoted("What you remember", p.read(memory)),
-	}
+	texts := []string{p.read("AGENTS.md"), p.read(soulFile), p.read(user), p.read("TOOLS.md"), p.read(memory), ""}
 	if p.Skills != nil {
-		parts = append(parts, p.Skills())
+		texts[len(texts)-1] = p.Skills()
 	}
+	names := []string{"AGENTS.md", soulFile, user, "TOOLS.md", memory, "the list of skills"}
+	if room.Lean {
+		dropFirst(names, texts)
+	}
+	fitTexts(names, texts, room)
+	if who != chat.TheOwner { // only owners can give standing orders
+		texts[2] = quoted("Who you work for", texts[2])
+	}
+	texts[4] = quoted("What you remember", texts[4])
 	channel, _, _ := strings.Cut(string(id), ":")
 	where := fmt.Sprintf(chatFormat, channel, user, memory, fileOf(who, heardFile))
-	return joined(append(parts, p.facts(), where)...), nil
+	if room.Lean {
+		texts = slices.Insert(texts, 0, strings.TrimSpace(leanInstructions))
+		where = fmt.Sprintf(leanChatFormat, channel, user, memory)
+	}
+	return joined(append(texts, p.facts(room), where)...), nil
 }
 
 // Remembered returns the memory files of who, without headings and empty fields.
@@ -112,8 +117,10 @@ func (p Prompt) Remembered(who chat.Person) string {
 }
 
 // SubagentSystem returns the instructions of a subagent, to which an agent gave a task.
-func (p Prompt) SubagentSystem(_ context.Context, _ chat.Person, instruction string) (string, error) {
-	return joined(strings.TrimSpace(instruction), reporting, p.facts()), nil
+func (p Prompt) SubagentSystem(
+	_ context.Context, _ chat.Person, instruction string, room llm.Room,
+) (string, error) {
+	return joined(strings.TrimSpace(instruction), reporting, p.facts(room)), nil
 }
 
 // joined joins the parts that are not empty, with blank lines between them.
@@ -160,6 +167,9 @@ const reporting = "You are a subagent: an agent gave you a task. Your last answe
 	"result: nobody reads anything else of what you do and say. Never end with a tool call or without words."
 
 // facts describes where the agent runs.
-func (p Prompt) facts() string {
+func (p Prompt) facts(room llm.Room) string {
+	if room.Lean {
+		return fmt.Sprintf(strings.TrimSuffix(leanWhereFormat, "\n"), p.zone())
+	}
 	return fmt.Sprintf(strings.TrimSuffix(whereFormat, "\n"), p.zone(), runtime.GOOS)
 }

@@ -27,4 +27,16 @@ var (
 	//
 	//go:embed prompts/in_chat.md
 	chatFormat string
+
+	// leanInstructions take the place of the first AGENTS.md, SOUL.md and TOOLS.md in lean instructions,
+	// leanWhereFormat and leanChatFormat that of whereFormat and chatFormat.
+	//
+	//go:embed prompts/lean.md
+	leanInstructions string
+
+	//go:embed prompts/lean_facts.md
+	leanWhereFormat string
+
+	//go:embed prompts/lean_chat.md
+	leanChatFormat string
 )

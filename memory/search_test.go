@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/llm"
 	"parley/search"
 )
 
@@ -287,7 +288,7 @@ func TestOnlyTheirs(t *testing.T) {
 			t.Errorf("%s finds of their own %q", a, got)
 		}
 		prompt := func(who chat.Person) string {
-			s, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.System(t.Context(), "telegram:7", who)
+			s, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.System(t.Context(), "telegram:7", who, llm.Room{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -310,7 +311,7 @@ func TestOnlyTheirs(t *testing.T) {
 			if strings.Contains(prompt(b), secret) {
 				t.Errorf("%s's instructions have what is %s's", b, a)
 			}
-			subagent, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.SubagentSystem(t.Context(), b, "do it")
+			subagent, err := Prompt{Files: p.w.Names(), Zone: time.UTC}.SubagentSystem(t.Context(), b, "do it", llm.Room{})
 			if err != nil || strings.Contains(subagent, secret) {
 				t.Errorf("%s's helper is told %q, %v", b, subagent, err)
 			}

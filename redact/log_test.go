@@ -136,3 +136,18 @@ func TestAddWhileLogging(t *testing.T) {
 		t.Error(out.String())
 	}
 }
+
+// What is no secret any more is a text like any other, unless another secret has it in it. Known hides what was
+// added, and leaves logins in addresses as they are.
+func TestRemove(t *testing.T) {
+	var r redact.Redactor
+	r.Add("token-one", "token-two")
+	r.Remove("token-one")
+	const text = "token-one token-two https://user:pass@example.com"
+	if got := r.Known(text); got != "token-one "+config.Hidden+" https://user:pass@example.com" {
+		t.Error(got)
+	}
+	if got := r.String(text); strings.Contains(got, "token-two") || strings.Contains(got, "pass") {
+		t.Error(got)
+	}
+}

@@ -28,7 +28,7 @@ const (
 // value knows no other secrets. All methods may be called concurrently.
 type Redactor struct {
 	mu    sync.Mutex
-	forms map[string]struct{}
+	forms map[string][]string // of each secret
 	swap  atomic.Pointer[strings.Replacer]
 }
 
@@ -37,29 +37,53 @@ func (r *Redactor) Add(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forms == nil {
-		r.forms = map[string]struct{}{}
+		r.forms = map[string][]string{}
 	}
 	for _, s := range secrets {
-		if len(s) >= minSecret {
-			disguises(s, r.forms)
+		if len(s) >= minSecret && r.forms[s] == nil {
+			r.forms[s] = disguises(s)
+		}
+	}
+	r.makeReplacer()
+}
+
+// Remove has secrets that are valid no more be texts like any others.
+func (r *Redactor) Remove(secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range secrets {
+		delete(r.forms, s)
+	}
+	r.makeReplacer()
+}
+
+// makeReplacer makes swap of forms. r.mu is held.
+func (r *Redactor) makeReplacer() {
+	all := map[string]bool{}
+	for _, forms := range r.forms {
+		for _, f := range forms {
+			all[f] = true
 		}
 	}
 	longest := func(a, b string) int { // first: one secret may begin another
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	}
 	var pairs []string
-	for _, f := range slices.SortedFunc(maps.Keys(r.forms), longest) {
+	for _, f := range slices.SortedFunc(maps.Keys(all), longest) {
 		pairs = append(pairs, f, hidden)
 	}
 	r.swap.Store(strings.NewReplacer(pairs...))
 }
 
 // String returns s without secrets.
-func (r *Redactor) String(s string) string {
+func (r *Redactor) String(s string) string { return chat.HideLogins(r.Known(s)) }
+
+// Known returns s without the secrets that were added. It leaves everything else as it is.
+func (r *Redactor) Known(s string) string {
 	if p := r.swap.Load(); p != nil {
-		s = p.Replace(s)
+		return p.Replace(s)
 	}
-	return chat.HideLogins(s)
+	return s
 }
 
 // Writer returns a writer that passes its input on to w without secrets. A secret
@@ -78,8 +102,8 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// disguises adds the forms that s may have to all.
-func disguises(s string, all map[string]struct{}) {
+// disguises returns the forms that s may have.
+func disguises(s string) []string {
 	forms := []string{s}
 	for range 3 { // an error that quotes an error in quotes is quoted once more by the log
 		for _, f := range forms {
@@ -91,9 +115,7 @@ func disguises(s string, all map[string]struct{}) {
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		forms = append(forms, base64Of(enc, s)...)
 	}
-	for _, f := range forms {
-		all[f] = struct{}{}
-	}
+	return forms
 }
 
 func quoted(s string) string {

@@ -9,6 +9,7 @@ const (
 	BucketAPIRequests      = "api asked"
 	BucketAudit            = "audit"
 	BucketBackground       = "background commands"
+	BucketCoding           = "coding messages"
 	BucketCommands         = "commands done"
 	BucketDeadMessages     = "parked messages"
 	BucketDeadReplies      = "parked replies"
@@ -18,6 +19,8 @@ const (
 	BucketLastSent         = "last sent"
 	BucketLedger           = "ledger"
 	BucketMCPPins          = "mcp pins"
+	BucketMCPQuestions     = "mcp questions"
+	BucketMCPSignIns       = "mcp sign-ins"
 	BucketMemoryChanges    = "memory changes"
 	BucketMemoryHeads      = "memory heads"
 	BucketMemoryTexts      = "memory texts"
@@ -89,15 +92,18 @@ func Catalogue() []Collection {
 		{"bucket", BucketAPIRequests, "API requests and their answers", "channels/api, after 48 hours"},
 		{"bucket", BucketAudit, "the end of the audit log", "nobody: one value"},
 		{"bucket", BucketBackground, "commands in the background", "tools/shell, a week after their end"},
+		{"bucket", BucketCoding, "messages to coding sessions", "tools/mcp/serve, 48 hours after they were read"},
 		{"bucket", BucketCommands, "answers to owners' commands that were carried out", "channels, after 48 hours"},
-		{"bucket", BucketDeadMessages, "dead letters: messages not answered", "owners, who retry or dismiss them"},
-		{"bucket", BucketDeadReplies, "dead letters: replies that cannot be sent", "channels, the oldest beyond 1000"},
+		{"bucket", BucketDeadMessages, "dead letters: messages not answered", "owners; retention.deadLetters"},
+		{"bucket", BucketDeadReplies, "dead letters: replies not sent", "owners; beyond 1000; retention.deadLetters"},
 		{"bucket", BucketDeliveries, "how far deliveries have come", "channels, when sent, or after 30 days"},
-		{"bucket", BucketGateway, "the workspace's path, and damage that was reported", "nobody: a few values"},
+		{"bucket", BucketGateway, "the workspace's path, damage that was reported, sizes", "nobody: a few values"},
 		{"bucket", BucketJobs, "scheduled jobs and their last runs", "scheduler, when a job is removed or over"},
 		{"bucket", BucketLastSent, "the reply sent last to each chat", "channels, after 30 days"},
-		{"bucket", BucketLedger, "what each account used of a day", "agent, after 40 days"},
+		{"bucket", BucketLedger, "what each account used of a day", "agent, after 40 days; retention.usage"},
 		{"bucket", BucketMCPPins, "what was approved of each MCP server", "nobody: one value per server"},
+		{"bucket", BucketMCPQuestions, "what MCP servers ask", "tools/mcp/elicit, when answered, or after 48 hours"},
+		{"bucket", BucketMCPSignIns, "sign-ins to MCP servers, encrypted", "tools/mcp/signin, when they end"},
 		{"bucket", BucketMemoryChanges, "changes of long-term memory", "memory, all but the last 200 of a person"},
 		{"bucket", BucketMemoryHeads, "the state of each person's memory", "nobody: one value per person"},
 		{"bucket", BucketMemoryTexts, "texts of memory files, by digest", "memory, when no change needs them"},
@@ -106,7 +112,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketPolicy, "who may use which tools", "owners, who change it: one value per target"},
 		{"bucket", BucketPrompts, "long texts of model requests, by digest", "nobody: each text is stored once"},
 		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
-		{"bucket", BucketSessions, "the state of each session", "agent, when a session is forgotten"},
+		{"bucket", BucketSessions, "the state of each session", "agent, with the conversation"},
 		{"bucket", BucketShells, "folders and variables of sessions' shells", "tools/shell, with the conversation"},
 		{"bucket", BucketSubagents, "subagents", "agent/subagents, a week after their end"},
 		{"bucket", BucketSuspended, "messages that wait for a retry or a model", "agent, when they are answered"},
@@ -121,10 +127,10 @@ func Catalogue() []Collection {
 		{"bucket", BucketFiles("CHANNEL"), "files offered for download", "its channel, with the conversation"},
 		{"bucket", BucketSeen("CHANNEL"), "how far each chat of a network was read", "its driver, when a chat is gone"},
 
-		{"log", LogAudit, "the audit log", "audit, all but the last 500,000 events"},
-		{"log", LogChat("CHANNEL", "PERSON", "CONVERSATION"), "what a page shows", "its channel, when deleted"},
+		{"log", LogAudit, "the audit log", "retention.audit; all but the last 500,000 events"},
+		{"log", LogChat("CHANNEL", "PERSON", "CONVERSATION"), "what a page shows", "retention.conversations"},
 		{"log", LogDeadEvents("CHANNEL"), "dead letters: events not understood", "channels, all but the last 1000"},
-		{"log", LogSession("SESSION", ""), "the records of a conversation", "agent, when it is forgotten"},
+		{"log", LogSession("SESSION", ""), "the records of a conversation", "retention.conversations"},
 
 		{"queue", QueueInbox, "messages to be answered", "agent, when they are answered"},
 		{"queue", QueueOutbox("CHANNEL"), "replies to be sent", "channels, when they are sent or dead letters"},

@@ -4,7 +4,7 @@
 // The interfaces ask for no more than both bbolt and a distributed engine can
 // give: single-key compare-and-set, append-only logs, at-least-once queues and
 // named locks. There are no transactions across keys. Whatever a call has
-// acknowledged is on disk: a power cut does not undo it.
+// acknowledged is on disk, unless it was [Deferred]: a power cut does not undo it.
 //
 // All methods may be called concurrently.
 package store

@@ -9,6 +9,8 @@ import (
 // per key, which exists only while there is something to do, so that the work of a key
 // is done in order and no key waits for another.
 //
+// key is called once for each item that is pulled, in that order, before do can take it.
+//
 // do gets a function take that returns the work of its key that has arrived since, or
 // nil. It must call take at least once, and end what it took with Done or Later. Work
 // returns when ctx has ended, or q has failed, and every do has returned. Work that was

@@ -101,7 +101,7 @@ func (w *WriteBehind) Run(ctx context.Context, tidy func()) {
 			tidy()
 		}
 		delay = writeDelay
-		if err := w.flush(context.WithoutCancel(ctx)); err != nil {
+		if err := w.flush(Deferred(context.WithoutCancel(ctx))); err != nil {
 			delay = retryDelay
 			w.log.Warn("write failed, retrying later", "what", w.what, "err", err)
 		}
@@ -114,19 +114,14 @@ func (w *WriteBehind) flush(ctx context.Context) error {
 	writing := w.pending
 	w.pending = map[string][]byte{}
 	w.mu.Unlock()
-	failed := make(chan error, len(writing))
-	var all sync.WaitGroup // concurrent writes share a sync of the disk
+	var failed error
 	for key, value := range writing {
-		all.Go(func() {
-			if err := w.write(ctx, key, value); err != nil {
-				w.retry(key, value)
-				failed <- err
-			}
-		})
+		if err := w.write(ctx, key, value); err != nil {
+			w.retry(key, value)
+			failed = err
+		}
 	}
-	all.Wait()
-	close(failed)
-	return <-failed // nil if there is none
+	return failed
 }
 
 func (w *WriteBehind) write(ctx context.Context, key string, value []byte) error {

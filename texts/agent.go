@@ -80,6 +80,7 @@ type Commands struct {
 
 	NoSearch, NotFound, Found string // /search: without words, in vain, above what was found
 	NotSearched               string // ends what /search says if a part of the conversation is damaged
+	NotKept                   Format // the same if what was said before a day was removed because it was old
 	Me                        string // who said what was found
 
 	NoUndo      string // who asks may not change files

@@ -6,6 +6,7 @@ type Channels struct {
 	Commands HubCommands
 	Pairing  Pairing
 	Question Question
+	Form     Form
 	Fetch    Fetch
 	Files    Files
 
@@ -55,6 +56,23 @@ type Question struct {
 	Letters          Format // all letters but the last, with commas between them; the last one
 	NoLongerAsked    string
 	Answered, ByWhom Format // the choice; the choice, who made it
+}
+
+// Form is what is said of values that people fill in.
+type Form struct {
+	// What a value is to be: several of these stand side by side, and each in MustBe.
+	Integer, Number                string
+	Email, Address, Date, DateTime string
+	Format                         Format // the name of another format
+	AtLeast, AtMost                Format // a number
+	Longer, Shorter                Format // a number of characters
+	AtLeastOptions, AtMostOptions  Format // a number of choices
+
+	MustBe       Format // one of those
+	Separators   string // a number has separators of thousands, which others read as those of fractions
+	WrongPattern string // it does not have the form that it should have
+	Missing      string
+	NotAChoice   string
 }
 
 // Fetch is what is said when something that a person sent is not taken in.

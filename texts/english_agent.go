@@ -96,6 +96,7 @@ func englishAgent() Agent {
 			NoSearch:    "Write /search and the words that you look for.",
 			NotFound:    "I found nothing like that in what was said here.",
 			NotSearched: "A part of this conversation is damaged on disk, and I could not look there.",
+			NotKept:     "What was said here before %s is not kept any more.",
 			Found:       "Said here, the latest first:",
 			Me:          "I",
 

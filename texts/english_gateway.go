@@ -3,6 +3,7 @@ package texts
 func englishGateway() Gateway {
 	return Gateway{
 		Commands: GatewayCommands{
+			Code:     "write to your coding session",
 			Cron:     "see and change scheduled jobs",
 			Memory:   "what I know of you",
 			Remember: "keep something for good",
@@ -11,7 +12,17 @@ func englishGateway() Gateway {
 			Skills:   "what I have learnt to do",
 			Groups:   "switch groups of tools off and on, for you",
 			MCP:      "MCP servers: what they offer, and changes to approve",
+			Trust:    "files that count as untrusted; have them trusted again (owners)",
 			NotDone:  "I could not do that: %s.",
+		},
+		Coding: Coding{
+			Usage: "/code TEXT sends TEXT to your coding session; /code @NAME TEXT to the one called NAME. " +
+				"%d messages wait for %s.",
+			Nobody: "Coding sessions are written to by owners and by people of the chat page, in private chats.",
+			Full:   "Too many messages wait for that coding session. It has to read some of them first.",
+			Passed: "Passed on to %s.",
+			Kept:   "%s is not connected now. It will get this when it is.",
+			Reply:  "💻 %s: %s",
 		},
 		Jobs: Jobs{
 			Usage: "/cron lists the scheduled jobs. With the ID of a job:\n\n/cron history ID – how it went\n/cron " +
@@ -129,6 +140,11 @@ func englishGateway() Gateway {
 			SandboxNotKnown: "I am still finding out which sandbox works here.",
 			DeadLetters:     "Replies that could not be sent: %d, the last of them to %s: %s",
 			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",
+			OnDisk:          "On disk: %s",
+			NotMeasured:     "not measured yet; that is done once a day, first ten minutes after a start.",
+			NothingKept:     "nothing is kept there.",
+			Sizes:           "%s (%s), measured %s.",
+			Growth:          "Since %s: %s.",
 		},
 		Owners: OwnerNotices{
 			WorkspaceShared: "Another gateway uses my workspace %s, too. We overwrite each other's memory and " +
@@ -138,8 +154,10 @@ func englishGateway() Gateway {
 			Undelivered: "A message of mine to %s could not be delivered: %s. It is tried again later, a few " +
 				"times; /parked shows what could not be sent.\n\n%s",
 			StoreReplaced: "My store was damaged. I continue with the copy of %s; everything after that is lost.",
-			Abandoned:     " What waited when the backup was made is in the dead letters: messages %d, replies %d.",
-			DamagedFileIn: " The damaged file is in %s.",
+			StoreLogDamaged: "The latest changes of my store were damaged. I continue without them; " +
+				"what came after %s may be lost.",
+			Abandoned:     " What waited then is in the dead letters: messages %d, replies %d.",
+			DamagedFileIn: " The damaged files are in %s.",
 			Damaged: oneOrMany(
 				"My store is damaged on disk. I cannot read one of its entries any more:",
 				"My store is damaged on disk. I cannot read %[1]d of its entries any more, such as:",

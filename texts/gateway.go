@@ -3,6 +3,7 @@ package texts
 // Gateway is what the gateway itself says: its commands, and what it tells owners.
 type Gateway struct {
 	Commands  GatewayCommands
+	Coding    Coding
 	Jobs      Jobs
 	Dream     Dream
 	Heartbeat Heartbeat
@@ -14,9 +15,19 @@ type Gateway struct {
 
 // GatewayCommands says in /help and in menus what each command does.
 type GatewayCommands struct {
-	Cron, Memory, Remember, Forget, Dream, Skills, Groups, MCP string
+	Code, Cron, Memory, Remember, Forget, Dream, Skills, Groups, MCP, Trust string
 
 	NotDone Format // the command was understood and could not be done: why
+}
+
+// Coding is what /code says, with which people write to their coding sessions.
+type Coding struct {
+	Usage  Format // how many messages wait for the session; its name
+	Nobody string // this person has no coding sessions, or this is a group
+	Full   string // too many messages wait
+	Passed Format // the name of the session, which waits for messages
+	Kept   Format // the name of the session, which does not
+	Reply  Format // what a session says: its name, the text
 }
 
 // Jobs is what /cron says of scheduled jobs.
@@ -113,6 +124,12 @@ type Report struct {
 
 	DeadLetters Format // how many replies could not be sent, the conversation of the last, why
 	Damaged     Format // how many entries of the store, the first of them
+
+	OnDisk      Format // Sizes and Growth, or NotMeasured
+	NotMeasured string // nobody knows yet what takes how much of the disk
+	NothingKept string // on the disk, as when the store is in memory
+	Sizes       Format // bytes on disk, the largest parts, when they were measured
+	Growth      Format // after Sizes, or another Growth: since when, how much
 }
 
 // OwnerNotices are what owners are told unasked.
@@ -121,10 +138,11 @@ type OwnerNotices struct {
 	ConfigFaulty    Format // the first fault
 	Undelivered     Format // the conversation, why, the beginning of the message
 
-	StoreReplaced  Format // the time of the copy that is used
-	DamagedFileIn  Format // after StoreReplaced: the folder
-	Abandoned      Format // after StoreReplaced: messages and replies that waited when the copy was made
-	Damaged        Count  // entries that cannot be read: above some of them
-	DamagedAdvice  string // below them
-	DamagedRestore Format // after DamagedAdvice: a command
+	StoreReplaced   Format // the time of the copy that is used
+	StoreLogDamaged Format // the time up to which nothing is lost
+	DamagedFileIn   Format // after StoreReplaced or StoreLogDamaged: the folder
+	Abandoned       Format // after these: messages and replies that waited then
+	Damaged         Count  // entries that cannot be read: above some of them
+	DamagedAdvice   string // below them
+	DamagedRestore  Format // after DamagedAdvice: a command
 }

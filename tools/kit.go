@@ -17,24 +17,46 @@ import (
 // A Kit has the tools of one session, each wrapped in the pipeline. It never
 // changes, and is safe for concurrent use.
 type Kit struct {
-	all   []Tool                 // as offered by the sources, sorted
-	ready map[string]func() Tool // wrapped in the pipeline on first use, by name, because a turn calls few of them
-	mw    []Middleware
+	all []Tool // as offered by the sources, sorted
+	mw  []Middleware
 
-	Notice string // tells the model which tools are switched off (B-073)
+	mu    sync.Mutex
+	ready map[string]Tool // wrapped in the pipeline on first use, by name, because a turn calls few of them
+
+	// Short says that the tools of MCP servers are left out of the list because they are too many. Then they
+	// stay so while the conversation lasts (see Scope.Short).
+	Short bool
+
+	Notice string // tells the model which tools are switched off (B-073), and what MCP servers say of theirs
+
+	// Command returns the call that a message of a person stands for, if that is a command of a tool (see
+	// [IsCommand]): "/mcp_notes_prompt_plan city=Paris". If there is no such call, problem says so to the
+	// person. It returns neither for other messages, and may be nil.
+	Command func(text string) (calls []llm.ToolCall, problem string)
+}
+
+// IsCommand reports whether a slash command of this name would be one of a tool: of a prompt of an MCP server.
+func IsCommand(name string) bool {
+	return strings.HasPrefix(name, "mcp_")
 }
 
 // NewKit collects the tools of the sources and wraps each in mw, of which the
 // first is the outermost. If two sources offer a tool with the same name, the
 // later one wins; within one source that is an error.
 func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware) (*Kit, error) {
-	k := &Kit{ready: map[string]func() Tool{}, mw: mw}
+	var layers [][]Tool
+	size := 0
 	for _, s := range sources {
 		offered, err := s.Tools(ctx, scope)
 		if err != nil {
 			return nil, fmt.Errorf("gather tools: %w", err)
 		}
-		layer := map[string]bool{}
+		layers = append(layers, offered)
+		size += len(offered)
+	}
+	k := &Kit{all: make([]Tool, 0, size), mw: mw}
+	for _, offered := range layers {
+		layer := make(map[string]bool, len(offered))
 		for _, t := range offered {
 			if err := t.complete(); err != nil {
 				return nil, err
@@ -51,31 +73,37 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 		return scope.Only != nil && !slices.Contains(scope.Only, t.canonical())
 	})
 	slices.SortFunc(k.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
-	k.wrap()
 	return k, nil
 }
 
-// wrap readies the tools to be wrapped in the pipeline.
-func (k *Kit) wrap() {
+// find returns the tool with this name as it was offered, or nil.
+func (k *Kit) find(name string) *Tool {
 	for i := range k.all {
-		t := &k.all[i]
-		k.ready[t.Name] = sync.OnceValue(func() Tool { return Chain(t.parsed(), k.mw...) })
+		if k.all[i].Name == name {
+			return &k.all[i]
+		}
 	}
+	return nil
 }
 
-// With returns a Kit that has all instead of the tools of k, and is the same otherwise. k must not be
-// used any more. The tools must be complete, and their names different.
-func (k *Kit) With(all []Tool) *Kit {
-	next := &Kit{all: slices.Clone(all), ready: map[string]func() Tool{}, mw: k.mw, Notice: k.Notice}
-	slices.SortFunc(next.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
-	next.wrap()
-	return next
+// wrapped returns t, a tool of k, wrapped in the pipeline.
+func (k *Kit) wrapped(t *Tool) Tool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ready, ok := k.ready[t.Name]; ok {
+		return ready
+	}
+	if k.ready == nil {
+		k.ready = map[string]Tool{}
+	}
+	ready := Chain(t.parsed(), k.mw...)
+	k.ready[t.Name] = ready
+	return ready
 }
 
-// IsShort reports whether some tools are left out of the list that the model is given.
-func (k *Kit) IsShort() bool {
-	return slices.ContainsFunc(k.all, func(t Tool) bool { return t.Through != "" })
-}
+// With returns a Kit that has all instead of the tools of k, in this order, and is the same otherwise. Neither k
+// nor all must be changed any more. The tools must be complete, and their names different.
+func (k *Kit) With(all []Tool) *Kit { return &Kit{all: all, mw: k.mw, Notice: k.Notice} }
 
 // complete returns an error if t lacks something that a tool needs (D-001).
 func (t Tool) complete() error {
@@ -112,8 +140,9 @@ func bySpec(a, b llm.ToolSpec) int {
 func (k *Kit) Specs() (specs []llm.ToolSpec) {
 	for _, t := range k.all {
 		if t.listed() {
-			t.Schema = bytes.Clone(t.Schema)
-			specs = append(specs, t.ToolSpec)
+			spec := t.Spec()
+			spec.Schema = bytes.Clone(spec.Schema)
+			specs = append(specs, spec)
 		}
 	}
 	return specs
@@ -122,13 +151,14 @@ func (k *Kit) Specs() (specs []llm.ToolSpec) {
 // Tool returns the tool with this name, or the one that a misspelt name must mean.
 // Otherwise it returns the zero Tool and false.
 func (k *Kit) Tool(name string) (Tool, bool) {
-	if k.ready[name] == nil {
-		name = repair(k.all, name).Name
+	t := k.find(name)
+	if t == nil {
+		t = k.find(repair(k.all, name).Name)
 	}
-	if ready := k.ready[name]; ready != nil {
-		return ready(), true
+	if t == nil {
+		return Tool{}, false
 	}
-	return Tool{}, false
+	return k.wrapped(t), true
 }
 
 // maxNested is how many calls may stand for one another.
@@ -161,7 +191,7 @@ func (k *Kit) InnerSoFar(c llm.ToolCall) (inner llm.ToolCall, ok bool) {
 		return c, true
 	}
 	name, args, ok := t.Inner(arguments.JSON(arguments.Partial(c.Args)))
-	if !ok || k.ready[name] == nil {
+	if !ok || k.find(name) == nil {
 		return c, false
 	}
 	return llm.ToolCall{ID: c.ID, Name: name, Args: args, Through: t.Name}, true
@@ -182,8 +212,9 @@ func (k *Kit) Asks(c Call) bool {
 	if !ok || !t.May(c.From) {
 		return false
 	}
-	if t.Waits() || !t.Dangerous && t.whoMay() != Ask && t.Guard == nil && t.Risky == nil {
-		return t.Waits()
+	waits := t.Waits(c)
+	if waits || !t.Dangerous && t.whoMay() != Ask && t.Guard == nil && t.Risky == nil {
+		return waits
 	}
 	in, problem := t.prepare(c.Args)
 	c.Input = in

@@ -392,3 +392,21 @@ func TestResultsAreBounded(t *testing.T) {
 		t.Errorf("%d MB are kept, %v, %v", total>>20, err, lost)
 	}
 }
+
+// A Kit is made for each turn, and a turn that waits for its model holds it: what a tool takes of it is the tool
+// itself, and not what would wrap it in the pipeline.
+func TestKitIsLight(t *testing.T) {
+	var all Fixed
+	for i := range 100 {
+		all = append(all, benchTool(fmt.Sprintf("tool_%d", i), Hints{}))
+	}
+	stages := Standard(StandardConfig{})
+	made := testing.AllocsPerRun(100, func() {
+		if _, err := NewKit(t.Context(), Scope{}, []Source{all}, stages...); err != nil {
+			t.Error(err)
+		}
+	})
+	if made > 50 {
+		t.Errorf("a Kit of 100 tools takes %.0f allocations, want less than one for each tool", made)
+	}
+}

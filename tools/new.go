@@ -21,11 +21,12 @@ import (
 //
 // New panics if no schema can be made for In.
 func New[In any](name, description string, fn func(context.Context, Call, In) (Result, error)) Tool {
-	schema, err := arguments.SchemaOf(reflect.TypeFor[In]())
+	schema, shown, err := arguments.SchemaOf(reflect.TypeFor[In]())
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err))
 	}
 	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema}}.parsed()
+	t.shown = shown
 	var usual In
 	if err := json.Unmarshal(t.args.Defaults(), &usual); err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err))
@@ -38,6 +39,15 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 		return fn(ctx, c, in)
 	}
 	return t
+}
+
+// Spec returns t as models are shown it.
+func (t Tool) Spec() llm.ToolSpec {
+	spec := t.ToolSpec
+	if t.shown != nil && t.args.IsOf(t.Schema) { // it was not replaced
+		spec.Schema = t.shown
+	}
+	return spec
 }
 
 // parsed returns t with its Schema parsed.

@@ -96,7 +96,7 @@ func Observe(log *slog.Logger, stats *Stats) Middleware {
 		if r.Tainted && len(r.Sources) == 0 {
 			r.Sources = []string{sourceOf(c)}
 		}
-		if r.Code != CodeCancelled {
+		if r.Code != CodeCancelled && r.Code != CodeWaiting {
 			stats.note(t.canonical(), r)
 		}
 		report(ctx, log, c, r)

@@ -3,6 +3,7 @@ package tools
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"parley/chat"
 )
@@ -41,13 +42,11 @@ type ruled struct {
 
 func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err error) {
 	all, err := s.Source.Tools(ctx, scope)
-	for _, t := range all {
-		t.rule = cmp.Or(s.rules[t.Kind()], t.Who, Everyone)
-		if t.May(scope.From) {
-			permitted = append(permitted, t)
-		}
+	permitted = slices.Clone(all)
+	for i := range permitted {
+		permitted[i].rule = cmp.Or(s.rules[permitted[i].Kind()], permitted[i].Who, Everyone)
 	}
-	return permitted, err
+	return slices.DeleteFunc(permitted, func(t Tool) bool { return !t.May(scope.From) }), err
 }
 
 // May reports whether s May use t.

@@ -22,7 +22,7 @@ func Timeout(s *Strays) Middleware {
 	}
 	return around(func(ctx context.Context, t Tool, c Call) (Result, error) {
 		limit := min(cmp.Or(t.Timeout, DefaultTimeout), MaxTimeout)
-		if t.Waits() {
+		if t.Waits(c) {
 			limit = math.MaxInt64
 		}
 		work, cancel := context.WithTimeout(ctx, limit)

@@ -5,6 +5,7 @@ package tools
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -58,14 +59,19 @@ type Tool struct {
 	// while, also if it is Risky that holds it back. nil means those that Guard holds back.
 	Grantable func(Call) bool
 	Withheld  func(chat.Sender) bool // whether the policy keeps it from somebody who joined the turn; may be nil
+	// Resumes reports whether an earlier run of the call ended with CodeWaiting, and what it waits for is
+	// kept: the next run asks the person, without a time limit, and goes on where the call was. nil means
+	// no call.
+	Resumes func(Call) bool
 
 	// Inner returns the call that one with these arguments, in JSON, stands for: its tool and arguments.
 	// It takes the place of the call before anything else looks at it. If ok is false, they do not say.
 	// nil means that calls stand for themselves.
 	Inner func(args string) (name, inner string, ok bool)
 
-	args *arguments.Schema // the parsed Schema
-	rule Rule              // set by Permit; "" is Who
+	args  *arguments.Schema // the parsed Schema
+	shown json.RawMessage   // the part of Schema that models are shown; nil: all of it
+	rule  Rule              // set by Permit; "" is Who
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the most careful treatment.
@@ -75,6 +81,7 @@ type Hints struct {
 	Who       Rule   // who may use it if no rule names its category; "" is Everyone
 	AliasOf   string // this is another name for that tool: it can be called, but is not listed
 	Hidden    bool   // the tool can be called, but is not listed
+	Use       Use    // how often models need the tool
 	Through   string // models are not given the tool, but find it, and call it through the tool of this name
 	ReadOnly  bool   // changes nothing, so that it may run in parallel with other read-only calls (D-002)
 	Exclusive bool   // read-only, but must still run alone (D-002)
@@ -98,6 +105,17 @@ type Hints struct {
 	MaxText    int // characters of Result.Text; 0 is DefaultMaxText, -1 means that the tool limits it itself
 }
 
+// Use is how often models need a tool. Every request has the list of tools, so that it only has those whose use
+// is worth their bytes: the others are found (see package tools/catalog).
+type Use int
+
+// The uses.
+const (
+	Usual Use = iota // listed, but with a lean prompt
+	Basic            // always listed
+	Rare             // found
+)
+
 // Defaults for Hints that a Tool leaves zero.
 const (
 	DefaultTimeout = time.Minute
@@ -108,8 +126,11 @@ const (
 // Kind returns the tool's category, which rules and lists use (A-001).
 func (h Hints) Kind() string { return cmp.Or(h.Category, "general") }
 
-// Waits reports whether t waits for a person, without a time limit.
-func (t Tool) Waits() bool { return t.Timeout < 0 }
+// Waits reports whether t waits for a person, without a time limit, while c runs.
+func (t Tool) Waits(c Call) bool { return t.Timeout < 0 || t.Resumes != nil && t.Resumes(c) }
+
+// CanRun reports whether c may run although it was interrupted by a crash, or waits for a person.
+func (t Tool) CanRun(c Call) bool { return t.Repeatable || t.Resumes != nil && t.Resumes(c) }
 
 // Parallel reports whether calls of t may run in parallel with other such calls (D-002).
 func (t Tool) Parallel() bool { return t.ReadOnly && !t.Exclusive }
@@ -127,6 +148,7 @@ type Scope struct {
 	Model     string   // its name in config.json
 	Window    int      // tokens that a request to it and its answer may have together; 0: not known
 	Short     bool     // earlier requests of the session had a short list of tools, and so has this one
+	Lean      bool     // the standing prompt is lean: the list has the basic tools only
 	Depth     int      // number of agents between this one and the person; 0 is the agent that people talk to
 	Agent     string   // its profile; "" is the agent that people talk to
 	Turn      string   // unique name of the turn; with the ID of a call, it identifies the call
@@ -151,9 +173,22 @@ type Scope struct {
 	// Tools returns the tools of the turn, including aliases and hidden tools. nil: none.
 	Tools func() []Tool
 
+	// Lend returns the model of that name in config.json, or the model of the turn if the person may use none
+	// of that name. What it takes counts as what the turn takes, and its requests fail once a limit is
+	// reached. nil: there is none to be lent.
+	Lend func(model string) LentModel
+
 	// Shown reports whether the model still sees the whole result of the earlier call with this
 	// Key (D-056). nil: it sees none.
 	Shown func(key string) bool
+}
+
+// A LentModel is a model that a tool may ask, at the expense of the person for whom its call runs.
+type LentModel struct {
+	llm.Model
+	Name      string // in config.json
+	MaxTokens int    // of an answer
+	Vision    bool   // it can be shown pictures
 }
 
 // Whose returns the person for whom the call runs. It must not see what is known about other
@@ -217,6 +252,7 @@ type Result struct {
 	Pictures []string `json:"pictures,omitempty"` // files of the workspace to show to models with vision (D-052)
 	Attached []string `json:"attached,omitempty"` // files of the workspace that come with the turn's answer
 	End      string   `json:"end,omitempty"`      // ends the turn, with this text for the person (C-030, C-041)
+	NewTools bool     `json:"-"`                  // the call has changed which tools there are: the turn gets a new Kit
 
 	// The pipeline sets these.
 	Time    time.Time     `json:"time,omitzero"`     // when the call began
@@ -254,6 +290,10 @@ const (
 	CodeRefused   = "TOOL_REFUSED" // by the person who was asked
 	CodeError     = "TOOL_ERROR"
 	CodeCancelled = "TOOL_CANCELLED"
+
+	// CodeWaiting is not a failure: the call has to ask a person before it can go on. It is to be run
+	// again, alone, and has no result before that (see Tool.Resumes).
+	CodeWaiting = "TOOL_WAITING"
 )
 
 // ErrClosing is the cause of a context that ends because Parley shuts down. Work that can

@@ -28,7 +28,8 @@ type access struct {
 // A visitor is whoever sent a request. The zero visitor is not signed in.
 type visitor struct {
 	chat.Sender
-	pass pass // that identified them, if one did
+	pass  pass // that identified them, if one did
+	local bool // they came by the local socket
 }
 
 // key reports whether an API key identified them.
@@ -50,10 +51,10 @@ func (a *access) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 			p, _, err = a.people.find(ctx, keys, b)
 			return err
 		})
-		return visitor{sender(p.Person), p}, err
+		return visitor{Sender: sender(p.Person), pass: p}, err
 	case b != "":
 		c := a.adminToken()
-		if isModelsAPI(r) { // whoever asks there thinks that it is a key
+		if isForPrograms(r) { // whoever asks there thinks that it is a key
 			c.wrong, c.code = apiKey.wrong, apiKey.code
 		}
 		err := a.checkCredential(c, r, func() error { return a.checkToken(b) })
@@ -71,7 +72,7 @@ func (a *access) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 		if renewed {
 			a.setCookie(w, c.Value, loginLifetime)
 		}
-		return visitor{sender(p.Person), p}, nil
+		return visitor{Sender: sender(p.Person), pass: p}, nil
 	}
 	return visitor{}, nil
 }
@@ -93,7 +94,7 @@ var (
 	oneTime = credential{name: "sign-in link", wrong: "This link is invalid or has expired."}
 )
 
-// needsKey answers programs that use the OpenAI-compatible endpoint without a key.
+// needsKey answers programs that use their endpoints without a key.
 var needsKey = response.Problem{
 	Status: http.StatusUnauthorized,
 	Code:   apiKey.code,
@@ -101,8 +102,13 @@ var needsKey = response.Problem{
 		"The owner makes one with parley key NAME.",
 }
 
-// isModelsAPI reports whether r is for the OpenAI-compatible endpoint.
-func isModelsAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
+// isForPrograms reports whether r is for an endpoint that programs use with a key: the OpenAI-compatible one, or
+// that of MCP clients.
+func isForPrograms(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == mcpPath
+}
+
+const mcpPath = "/mcp"
 
 // adminToken is the credential that the owner chose.
 func (a *access) adminToken() credential {

@@ -73,15 +73,7 @@ func TestBrowser(t *testing.T) {
 	// until waits until script, which runs in the page, says yes.
 	until := func(script string) {
 		t.Helper()
-		var ok bool
-		var err error
-		for range 200 {
-			if ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool](webtest.Loaded(script))); ok && err == nil {
-				return
-			}
-			_, _ = chromedp.Run(ctx, chromedp.Sleep(50*time.Millisecond))
-		}
-		t.Fatalf("never came true: %s (%v)\n%s", script, err, js(`document.documentElement.outerHTML`))
+		webtest.Until(ctx, t, script)
 	}
 	const chatShown = `document.querySelector("h1")?.textContent === "The chat of owner"`
 

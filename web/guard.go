@@ -92,7 +92,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		if why := s.names.rejection(r); why != "" {
 			p := response.Problem{Status: http.StatusForbidden, Text: why}
-			if why == missingHeader && isModelsAPI(r) {
+			if why == missingHeader && isForPrograms(r) {
 				p = needsKey
 			}
 			writeProblem(w, r, p)

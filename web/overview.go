@@ -25,6 +25,7 @@ type Overview struct {
 	Reasons      []string            `json:"reasons"` // why it is not ready
 	Warnings     []string            `json:"warnings"`
 	Damaged      []string            `json:"damaged,omitempty"` // what the store cannot read
+	Disk         string              `json:"disk,omitempty"`    // what takes how much of it
 	Channels     []Channel           `json:"channels"`
 	Pairings     []admission.Pairing `json:"pairings"`
 	DeadReplies  []DeadLetter        `json:"parked"`
@@ -44,6 +45,9 @@ func (a *admin) overview(r *http.Request) (Overview, error) {
 	}
 	if gateway.Damaged != nil {
 		o.Damaged = gateway.Damaged()
+	}
+	if gateway.Disk != nil {
+		o.Disk = gateway.Disk(ctx)
 	}
 	var errs [4]error
 	o.Channels, errs[0] = gateway.Channels(ctx)
@@ -79,6 +83,7 @@ func (p pages) overview(o Overview) g.Group {
 			fact("Running since", p.formatTime(o.Began)),
 			fact("Model", o.Model),
 			fact("Waiting for you", fmt.Sprintf("replies: %d, messages: %d", len(o.DeadReplies), len(o.DeadMessages))),
+			g.If(o.Disk != "", h.Div(h.Class("whole"), h.Dt(g.Text("Disk")), h.Dd(g.Text(o.Disk)))),
 		),
 		p.deadReplies(o.DeadReplies),
 		p.deadMessages(o.DeadMessages),

@@ -33,16 +33,7 @@ func TestBrowserTools(t *testing.T) {
 	}
 	until := func(script string) {
 		t.Helper()
-		var ok bool
-		var err error
-		for range 200 {
-			if ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool](webtest.Loaded(script))); ok && err == nil {
-				return
-			}
-			_, _ = chromedp.Run(ctx, chromedp.Sleep(50*time.Millisecond))
-		}
-		page, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`location + document.body.innerText`))
-		t.Fatalf("never came true: %s (%v)\n%s", script, err, page)
+		webtest.Until(ctx, t, script)
 	}
 	goTo := func(path string) {
 		t.Helper()

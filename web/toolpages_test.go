@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/chat"
 	"parley/llm"
@@ -83,6 +84,11 @@ func (f *face) toolAdmin(t testing.TB) toolpages.Admin {
 			f.note(&f.did, "revoke", a.Chat)
 			return nil
 		},
+		Changes: func(_ context.Context, prefix string) ([]toolpages.Change, error) {
+			at := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+			return []toolpages.Change{{Time: at, Who: "owner", What: prefix + "role user: data off"}, {Time: at, Who: evil, What: prefix + evil}}, nil
+		},
+		Zone:  time.UTC,
 		Audit: func(kind, who, what string) { f.note(&f.audited, kind, who, what) },
 	}
 }
@@ -527,6 +533,18 @@ func TestApprovalsPage(t *testing.T) {
 	f.want(t, 404, asking{method: "POST", path: "/api/admin/approvals/revoke", by: boss, body: `{"effect":"other"}`})
 	if !slices.Equal(f.did, []string{"revoke telegram:-100/7"}) || !slices.Contains(f.audited, "approval owner revoked in telegram:-100/7: "+evil) {
 		t.Errorf("did %q, audited %q", f.did, f.audited)
+	}
+}
+
+// R-S27: the page of the policy shows its last changes: when, by whom and what.
+func TestPolicyHistory(t *testing.T) {
+	f := newFace(t)
+	page := read(t, f.want(t, 200, asking{path: "/admin/policy?type=role&value=owner", by: f.owner(t)}))
+	_, history, _ := strings.Cut(page, `<h2 id="history">Last changes</h2>`)
+	for _, want := range []string{"2026-03-01 09:30", "<td>owner</td>", "role user: data off"} {
+		if !strings.Contains(history, want) || strings.Contains(history, "policy for") {
+			t.Errorf("no %q in %s", want, history)
+		}
 	}
 }
 

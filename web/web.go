@@ -36,9 +36,14 @@ type Config struct {
 	Chat func(w http.ResponseWriter, r *http.Request, who chat.Sender)
 	// API serves /v1/ to holders of a key, which is issued to a person and a
 	// prefix of sessions. It limits its bodies itself.
-	API     func(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string)
+	API func(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string)
+	// MCP serves /mcp to holders of a key, and to the owner on the local socket. It limits its bodies itself.
+	MCP     func(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string)
 	Metrics http.Handler
-	Audit   func(kind, who, what string) // receives events for the audit log (R-S27)
+	// SignIn serves /oauth/ to everybody: people sign in to services that the agent uses for them. nil:
+	// there is none.
+	SignIn http.Handler
+	Audit  func(kind, who, what string) // receives events for the audit log (R-S27)
 }
 
 // A Server serves sign-in, the owner's pages and what is mounted over HTTP.
@@ -77,7 +82,7 @@ func (s *Server) Handler() http.Handler { return s.guard(s.mux(s.access.identify
 // OS user who runs the gateway can reach.
 func (s *Server) Local() http.Handler {
 	return s.mux(func(http.ResponseWriter, *http.Request) (visitor, error) {
-		return visitor{Sender: sender(ownerName)}, nil
+		return visitor{Sender: sender(ownerName), local: true}, nil
 	})
 }
 
@@ -118,7 +123,7 @@ const (
 	anyone permission = iota
 	person            // somebody who is signed in
 	owner
-	keyed         // somebody with an API key
+	keyed         // somebody with an API key, or the owner on the local socket
 	administrator // an owner; others are told that they may not (B-068)
 )
 
@@ -146,7 +151,11 @@ func (s *Server) routes() []route {
 		{"GET /assets/owner.js", owner, asset},
 		{"GET /metrics", owner, s.metrics},
 		{"/v1/", keyed, s.models},
+		{mcpPath, keyed, s.mcp},
 		{"/", person, s.chat},
+	}
+	if s.cfg.SignIn != nil {
+		own = append(own, route{"GET /oauth/", anyone, s.serviceSignIn})
 	}
 	return slices.Concat(own, s.admin.views(), s.admin.actions(), s.admin.tools())
 }
@@ -204,7 +213,7 @@ func (rt route) check(v visitor) error {
 	switch {
 	case rt.may == anyone:
 		return nil
-	case rt.may == keyed && !v.key():
+	case rt.may == keyed && !v.key() && !v.local:
 		return needsKey
 	case v.Role == chat.Unknown:
 		return response.Problem{Status: http.StatusUnauthorized, Text: "sign in first"}
@@ -247,8 +256,19 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request, _ visitor) erro
 	return nil
 }
 
+// serviceSignIn serves the pages by which people sign in to services.
+func (s *Server) serviceSignIn(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	s.cfg.SignIn.ServeHTTP(w, r)
+	return nil
+}
+
 func (s *Server) models(w http.ResponseWriter, r *http.Request, v visitor) error {
 	s.cfg.API(w, r, v.Sender, v.pass.Prefix)
+	return nil
+}
+
+func (s *Server) mcp(w http.ResponseWriter, r *http.Request, v visitor) error {
+	s.cfg.MCP(w, r, v.Sender, v.pass.Prefix)
 	return nil
 }
 

@@ -63,6 +63,9 @@ func newFace(t testing.TB, change ...func(*Config)) *face {
 		API: func(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) {
 			fmt.Fprintf(w, "api for %s in %s", who.ID, prefix)
 		},
+		MCP: func(w http.ResponseWriter, _ *http.Request, who chat.Sender, prefix string) {
+			fmt.Fprintf(w, "mcp for %s in %s", who.ID, prefix)
+		},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "metrics") }),
 		Audit:   func(kind, who, what string) { f.note(&f.audited, kind, who, what) },
 	}
@@ -168,6 +171,7 @@ func (f *face) gateway(t testing.TB) Gateway {
 		Model:     func() string { return evil },
 		Reasons:   func(context.Context) []string { return nil },
 		Warnings:  func() []string { return []string{evil} },
+		Disk:      func(context.Context) string { return "2.5 GB " + evil },
 		Channels: func(context.Context) ([]Channel, error) {
 			return []Channel{{Name: evil, Trouble: evil, Pending: 3, Oldest: time.Hour}}, nil
 		},
@@ -522,6 +526,9 @@ func TestNothingIsMarkup(t *testing.T) {
 	waiting := read(t, f.ask(asking{path: "/owner", by: boss}))
 	if !strings.Contains(waiting, `data-post="/api/parked/telegram%2F%2F42%2F7/resend"`) {
 		t.Errorf("the button does not say what it does:\n%s", waiting)
+	}
+	if !strings.Contains(waiting, "<dt>Disk</dt><dd>2.5 GB ") {
+		t.Errorf("nothing says what takes how much of the disk:\n%s", waiting)
 	}
 }
 

@@ -210,6 +210,10 @@ func (d folder) describe(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
+// target describes what has the path name in the folder, also through links that stay within it: in one
+// step, and so only good for looking.
+func (d folder) target(name string) (fs.FileInfo, error) { return d.root.Stat(name) }
+
 // exists reports whether there is an entry called name, be it a link.
 func (d folder) exists(name string) bool {
 	_, err := d.root.Lstat(name)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // originsDir has a record for each file with an origin. Files whose names differ
@@ -155,6 +157,55 @@ func (o Origins) All() (all []Origin, err error) {
 		}
 	}
 	return all, nil
+}
+
+// Remove removes the record r, which All returned, whatever has become of the file since.
+func (o Origins) Remove(r Origin) error {
+	name := r.Name
+	if r.Below {
+		name += below
+	}
+	return o.change(Path{name: r.Name}, func(authors map[string]string) { delete(authors, name) })
+}
+
+// Prune removes the records of files that are gone. It is called before anything is
+// written: a record is made before its file. What is gone with all else in its outermost
+// folder keeps its record: it may be on a disk that is missing.
+func (o Origins) Prune(log *slog.Logger) {
+	n, err := o.prune()
+	if err != nil {
+		log.Warn("records of files that are gone not removed", "err", err)
+	}
+	if n > 0 {
+		log.Debug("records of files that are gone removed", "records", n)
+	}
+}
+
+// prune returns how many records it has removed.
+func (o Origins) prune() (n int, err error) {
+	all, err := o.All()
+	if err != nil {
+		return 0, err
+	}
+	dir := o.w.at.realDir
+	isThere := map[string]bool{}
+	for _, r := range all {
+		top, _, inFolder := strings.Cut(r.Name, "/")
+		if _, looked := isThere[top]; inFolder && !looked {
+			entries, _ := os.ReadDir(filepath.Join(dir, top))
+			isThere[top] = len(entries) > 0
+		}
+		_, err := os.Lstat(filepath.Join(dir, r.Name))
+		isGone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+		if !isGone || inFolder && !isThere[top] {
+			continue
+		}
+		if err := o.Remove(r); err != nil {
+			return n, fmt.Errorf("remove the record of a file that is gone: %w", err)
+		}
+		n++
+	}
+	return n, nil
 }
 
 // read reads a record, and reports whether it is there. An unreadable one is nil.

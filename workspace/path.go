@@ -184,7 +184,12 @@ func (n Names) WriteFile(name string, data []byte) error {
 }
 
 // Stat is Workspace.Stat.
-func (n Names) Stat(name string) (fs.FileInfo, error) { return followed(n.w, name, n.w.Stat) }
+func (n Names) Stat(name string) (fs.FileInfo, error) {
+	if info, err := n.w.tree.top.target(name); fs.ValidPath(name) && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		return info, n.w.at.explain(name, err)
+	}
+	return followed(n.w, name, n.w.Stat) // the links may be absolute
+}
 
 // ReadDir is Workspace.ReadDir.
 func (n Names) ReadDir(name string) ([]fs.DirEntry, error) { return followed(n.w, name, n.w.ReadDir) }

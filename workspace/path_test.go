@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -234,5 +235,48 @@ func TestOriginBelow(t *testing.T) {
 	must(t, OriginsOf(w).ClearBelow(path("a/repo")))
 	if _, found := OriginsOf(w).Above(path("a/repo/x")); found {
 		t.Error("it has an origin after that was cleared")
+	}
+}
+
+// Records of files that are gone are removed; those of files that are there stay, and so do those in a
+// folder that is empty, whose disk may be missing.
+func TestPruneOrigins(t *testing.T) {
+	w, err := Open(t.TempDir())
+	must(t, err)
+	defer w.Close()
+	path := func(name string) Path {
+		p, err := w.Resolve(name)
+		must(t, err)
+		return p
+	}
+	for _, name := range []string{"work/there.txt", "work/repo/x.txt"} {
+		must(t, writeFileAt(w, name, []byte("x")))
+	}
+	must(t, os.Mkdir(filepath.Join(w.Dir(), "disk"), 0o700))
+	must(t, os.Symlink("nowhere", filepath.Join(w.Dir(), "link")))
+	records := OriginsOf(w)
+	for _, name := range []string{"work/there.txt", "work/gone.txt", "work/gone/x.txt", "work/there.txt/x", "gone.txt", "disk/a.txt"} {
+		must(t, records.change(Path{name: name}, func(authors map[string]string) { authors[name] = "" }))
+	}
+	must(t, records.SetBelow(path("work/repo"), ""))
+	must(t, records.SetBelow(path("work/gone"), ""))
+	must(t, w.SetOrigin(path("work/repo"), ""))
+	must(t, records.change(Path{name: "link"}, func(authors map[string]string) { authors["link"] = "" }))
+	n, err := records.prune()
+	must(t, err)
+	all, err := records.All()
+	must(t, err)
+	var kept []string
+	for _, o := range all {
+		kept = append(kept, fmt.Sprint(o.Name, o.Below))
+	}
+	slices.Sort(kept)
+	want := []string{"disk/a.txtfalse", "linkfalse", "work/repofalse", "work/repotrue", "work/there.txtfalse"}
+	if n != 5 || !slices.Equal(kept, want) {
+		t.Errorf("%d were removed, and left are %q", n, kept)
+	}
+	must(t, os.WriteFile(filepath.Join(w.Dir(), originsDir, "0123"), []byte("{"), 0o600))
+	if _, err := records.prune(); err == nil {
+		t.Error("a damaged record was passed over")
 	}
 }

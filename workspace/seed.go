@@ -36,6 +36,15 @@ func (w *Workspace) Seed() ([]string, error) {
 	return written, nil
 }
 
+// First returns the text of a file of a new workspace, "" if there is no file of that name.
+func First(name string) string {
+	text, err := first.ReadFile("first/" + name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // seed writes the file called name, or everything in the folder with that name.
 func seed(to Names, files fs.FS, name string) error {
 	return fs.WalkDir(files, name, func(name string, e fs.DirEntry, err error) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,8 +18,10 @@ import (
 
 // A Config says how the commands reach a gateway, and where they print.
 type Config struct {
-	Out   io.Writer
-	Owner string // whom the command link signs in if it is given no name
+	Version string
+	In      io.Reader
+	Out     io.Writer
+	Owner   string // whom the command link signs in if it is given no name
 
 	// Open returns a client, which the command closes.
 	Open func(ctx context.Context) (*admin.Client, error)
@@ -55,7 +58,13 @@ func (s commands) command(use, short string, args cobra.PositionalArgs, do task)
 // newGroup returns a command that only has subcommands.
 func newGroup(use, short string) *cobra.Command {
 	help := func(c *cobra.Command, _ []string) error { return c.Help() }
-	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: help}
+	onlyHelp := func(c *cobra.Command, args []string) error {
+		if slices.Equal(args, []string{"help"}) {
+			return nil
+		}
+		return cobra.NoArgs(c, args)
+	}
+	return &cobra.Command{Use: use, Short: short, Args: onlyHelp, RunE: help}
 }
 
 // sessions returns the commands for past conversations.

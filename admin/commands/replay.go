@@ -88,8 +88,13 @@ func (v *replayer) replay(ctx context.Context, r *replay.Recording) error {
 	if v.rerun {
 		return v.runAgain(ctx, r, turns)
 	}
+	printed := false
 	for t := range turns {
 		v.printer.Print(t)
+		printed = true
+	}
+	if !printed {
+		v.printer.PrintNone(r)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type Activity struct {
 	At        chat.Address            // where its answer goes
 	Options   *chat.RunOptions        // those of its first message
 	asked     time.Time               // when the person wrote /stop
+	askedBy   string                  // ID of that message; "" for a subagent
 	subagents int                     // that were stopped with it
 	left      chan struct{}           // closed when it is over
 }
@@ -121,6 +122,7 @@ func (s *Set) Interrupt(
 	for id, a := range s.bySession {
 		if which(id, a) && !a.Said.IsZero() && !a.Said.After(m.Time) {
 			a.asked = m.Time
+			a.askedBy = m.ID
 			a.subagents = subagents
 			interrupted = true
 			a.Stop(ErrStopped)
@@ -144,12 +146,12 @@ func (s *Set) InterruptSubagent(session, parent chat.SessionID) {
 	a.Stop(ErrStopped)
 }
 
-// Interruption returns when a person asked to stop a, and how many subagents were
-// stopped with it.
-func (s *Set) Interruption(a *Activity) (asked time.Time, subagents int) {
+// Interruption returns when a person asked to stop a, by the message of which ID, and
+// how many subagents were stopped with it.
+func (s *Set) Interruption(a *Activity) (asked time.Time, by string, subagents int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return a.asked, a.subagents
+	return a.asked, a.askedBy, a.subagents
 }
 
 // Count returns how many Set there are, and for how long the oldest of the

@@ -66,11 +66,11 @@ func TestInterruptKnowsWhen(t *testing.T) {
 	if s.Interrupt(chat.Message{Time: now.Add(-time.Second)}, 0, all) || stopped > 0 {
 		t.Error("an earlier /stop has stopped it")
 	}
-	if !s.Interrupt(chat.Message{Time: now.Add(time.Second)}, 2, all) || stopped != 1 {
+	if !s.Interrupt(chat.Message{ID: "2", Time: now.Add(time.Second)}, 2, all) || stopped != 1 {
 		t.Error("a later /stop has not stopped it")
 	}
-	if asked, n := s.Interruption(a); !asked.Equal(now.Add(time.Second)) || n != 2 {
-		t.Errorf("it was stopped at %v with %d subagents", asked, n)
+	if asked, by, n := s.Interruption(a); !asked.Equal(now.Add(time.Second)) || by != "2" || n != 2 {
+		t.Errorf("it was stopped at %v by %q with %d subagents", asked, by, n)
 	}
 	s.Close("a")
 	if s.Interrupt(chat.Message{Time: now.Add(time.Second)}, 0, all) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -119,5 +120,36 @@ func TestBookAtWork(t *testing.T) {
 		}
 		write()
 		b = open()
+	}
+}
+
+// R-S15: a metered model counts its requests before they are made, so that as many at once do not exceed the
+// limit, and an answer that broke off as what was asked.
+func TestMeter(t *testing.T) {
+	t.Parallel()
+	b := newBook(mem.New(), Limits{Person: Limit{Requests: 2}})
+	who := Spender{Person: "telegram:7"}
+	var fail error
+	usage := llm.Usage{In: 10, Out: 5}
+	model := b.Meter(who, "main", llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+		if err := b.Allow(t.Context(), who); fail != nil && err == nil {
+			t.Error("the request is not counted while it is made")
+		}
+		return llm.Message{Usage: usage}, fail
+	}))
+	req := llm.Request{System: strings.Repeat("x", 400)}
+	if _, err := model.Generate(t.Context(), req, nil); err != nil {
+		t.Fatal(err)
+	}
+	usage = llm.Usage{}
+	fail = &llm.Error{Kind: llm.Cut, Err: errors.New("gone")}
+	if _, err := model.Generate(t.Context(), req, nil); !errors.Is(err, fail) {
+		t.Error(err)
+	}
+	if _, err := model.Generate(t.Context(), req, nil); !errors.Is(err, llm.ErrLimit) {
+		t.Error(err)
+	}
+	if tokens := spent(t, b, who, Tokens); tokens != 115 {
+		t.Errorf("%v tokens are spent", tokens)
 	}
 }

@@ -18,6 +18,9 @@ type LimitError struct {
 
 func (e *LimitError) Error() string { return e.Text }
 
+// Is reports whether target is [llm.ErrLimit], which models fail with.
+func (e *LimitError) Is(target error) bool { return target == llm.ErrLimit }
+
 // requestNeeds lists what must be left for a request to a model.
 func requestNeeds() []Kind { return []Kind{Requests, Tokens, Money} }
 
@@ -127,11 +130,15 @@ func (b *Book) TakeMessage(ctx context.Context, m chat.Message) error {
 // expense of who: it fails once their limits are reached.
 func (b *Book) Meter(who Spender, name string, model llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
-		if err := b.Allow(ctx, who); err != nil {
+		if err := b.Spend(ctx, who, "", Amounts{Requests: 1}); err != nil {
 			return llm.Message{}, err
 		}
 		answer, err := model.Generate(ctx, req, stream)
-		b.Charge(ctx, who, 1, cmp.Or(answer.Model, name), answer.Usage)
+		used := answer.Usage
+		if llm.WasInterrupted(ctx, err) {
+			used.In = req.EstimateTokens()
+		}
+		b.Charge(ctx, who, 0, cmp.Or(answer.Model, name), used)
 		return answer, err
 	})
 }

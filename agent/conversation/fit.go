@@ -16,25 +16,6 @@ const (
 	resultShare = 3   // one result takes at most a third of a history that does not fit
 )
 
-// estimate returns about how many tokens m takes: a quarter of its bytes,
-// which the caller corrects for each model.
-func estimate(m llm.Message) int {
-	n := len(m.Text) + len(m.Reasoning)
-	for _, c := range m.Calls {
-		n += len(c.Through) + len(c.Name) + len(c.Args) + 16
-	}
-	return n/4 + 4
-}
-
-// FixedSize returns the estimated tokens of what no fitting makes shorter.
-func FixedSize(req llm.Request) int {
-	n := len(req.System)
-	for _, s := range req.Tools {
-		n += len(s.Name) + len(s.Description) + len(s.Schema)
-	}
-	return n / 4
-}
-
 // A View is what a model is shown of a conversation: a summary of the oldest
 // turns, and the messages after them.
 type View struct {
@@ -60,11 +41,11 @@ func (v *View) SummarySize() int {
 	if v.summary.Text == "" {
 		return 0
 	}
-	return estimate(v.summary.message())
+	return v.summary.message().EstimateTokens()
 }
 
 func (v *View) sizeOf(e *Entry) int {
-	n := estimate(e.Message)
+	n := e.Message.EstimateTokens()
 	if v.vision {
 		n += len(e.pictures) * pictureTokens
 	}
@@ -110,7 +91,7 @@ func ShortenedFirst(k *tools.Kit) func(tool string) bool {
 func (v *View) cutResults(limit int) {
 	most := limit / resultShare
 	for i := range v.entries {
-		if e := &v.entries[i]; e.Role == llm.ToolRole && estimate(e.Message) > most {
+		if e := &v.entries[i]; e.Role == llm.ToolRole && e.Message.EstimateTokens() > most {
 			e.Text, e.key = cutResult(e.Text, (most-4)*4), ""
 		}
 	}
@@ -205,7 +186,7 @@ func (v *View) squeeze(limit int) {
 		v.dim(0)
 	}
 	for most := limit; v.Size() > limit && most > 16; most /= 2 {
-		if estimate(v.summary.message()) > most {
+		if v.summary.message().EstimateTokens() > most {
 			v.summary.Text = chat.ClipMiddle(v.summary.Text, most*4)
 		}
 		for i := range v.entries {

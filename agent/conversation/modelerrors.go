@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"parley/llm"
@@ -38,6 +39,11 @@ func kindly(say texts.Model, e *llm.Error) string {
 		llm.Auth: say.Auth, llm.Quota: say.Quota, llm.BadRequest: say.BadRequest, llm.TooLong: say.TooLong,
 		llm.Cut: say.Cut, llm.TimedOut: say.TimedOut, llm.Unreachable: say.Unreachable,
 	}[e.Kind]
+}
+
+// IsOutage reports whether an error of that kind is of a model that may be back later.
+func IsOutage(kind llm.Kind) bool {
+	return slices.Contains([]llm.Kind{llm.Overloaded, llm.RateLimited, llm.Unreachable, llm.TimedOut, llm.Cut}, kind)
 }
 
 // OutageText tells that the answer comes once a model is back that is out of reach.

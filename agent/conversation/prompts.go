@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -70,12 +69,11 @@ func (p *Prompts) Text(ctx context.Context, digest string) (string, error) {
 	return string(head) + rest[len(digest):], err
 }
 
-// KeepTools keeps the tools of a turn and returns them with their digest. Most
-// turns have the same tools, and comparing them is faster than encoding them.
+// KeepTools keeps the tools of a turn and returns them with their digest. The caller must not
+// modify the result: most turns have the same tools, and share it.
 func (p *Prompts) KeepTools(ctx context.Context, text *ToolSet) *ToolSet {
 	if last := p.latest.Load(); last != nil && last.same(text) {
-		text.Digest = last.Digest
-		return text
+		return last
 	}
 	b, _ := json.Marshal(text) // a schema is JSON
 	text.Digest = digestOf(string(b))
@@ -87,10 +85,7 @@ func (p *Prompts) KeepTools(ctx context.Context, text *ToolSet) *ToolSet {
 
 // same reports whether text and other have the same encoding.
 func (text *ToolSet) same(other *ToolSet) bool {
-	alike := func(a, b llm.ToolSpec) bool {
-		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
-	}
-	return slices.Equal(text.Known, other.Known) && slices.EqualFunc(text.Specs, other.Specs, alike)
+	return slices.Equal(text.Known, other.Known) && slices.EqualFunc(text.Specs, other.Specs, llm.ToolSpec.Equal)
 }
 
 // ToolSetOf returns what is kept of the tools in k.

@@ -146,15 +146,23 @@ func (ss *Sessions) logOf(id chat.SessionID, epoch int64) store.Log {
 	return ss.store.Log(store.LogSession(string(id), suffix))
 }
 
-// removeLog forgets what was said in a conversation of the session id. What is
-// damaged cannot be removed, and stops nothing (P21).
+// removeLog forgets what was said in a conversation of the session id.
 func (ss *Sessions) removeLog(ctx context.Context, id chat.SessionID, epoch int64) error {
-	err := ss.logOf(id, epoch).Trim(ctx, math.MaxUint64)
+	return ss.TrimRecords(ctx, id, epoch, math.MaxUint64)
+}
+
+// TrimRecords removes the records up to number upto of a conversation. What is
+// damaged cannot be removed, and stops nothing (P21).
+func (ss *Sessions) TrimRecords(ctx context.Context, id chat.SessionID, epoch int64, upto uint64) error {
+	err := ss.logOf(id, epoch).Trim(ctx, upto)
 	if errors.Is(err, store.ErrDamaged) {
 		ss.log.Error("a damaged part of a session cannot be removed", "session", id, "err", err)
 		return nil
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("trim session %s: %w", id, err)
+	}
+	return nil
 }
 
 // Append appends records to the log of the first conversation of the session id.

@@ -18,6 +18,7 @@ type State struct {
 	First  int64  `json:"first,omitempty"`  // earlier conversations are forgotten
 
 	Digested ArchiveProgress `json:"digested,omitzero"`
+	Removed  Removal         `json:"removed,omitzero"`
 	Grants   []Grant         `json:"grants,omitempty"` // what owners approved for a while
 
 	Began time.Time `json:"began,omitzero"`
@@ -32,6 +33,15 @@ type ArchiveProgress struct {
 	Done  uint64 `json:"done,omitempty"`  // last record of what is archived
 	Seq   uint64 `json:"seq,omitempty"`   // last record of the part that comes next, or Done: no turn archives it
 	Tries int    `json:"tries,omitempty"` // of the model to sum it up
+}
+
+// A Removal is what was removed from the logs of a session because it was old. It is
+// kept before the records are removed and after they were archived: so a crash has
+// none archived twice.
+type Removal struct {
+	Before time.Time `json:"before"`          // what was said before is removed
+	Epoch  int64     `json:"epoch,omitempty"` // the conversation in which that ended …
+	Seq    uint64    `json:"seq"`             // … and the last record of it that is removed
 }
 
 // A Grant is an owner's yes to all calls with the same effect in one session,

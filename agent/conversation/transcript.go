@@ -40,6 +40,9 @@ func (ss *Sessions) Talks(ctx context.Context, prefix string) (talks []chat.Talk
 func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
 		s, epoch := transcriptWriter{speakers: ss.speakers}, int64(0)
+		if e, removed := ss.removedEntry(ctx, id); removed && !yield(e, nil) {
+			return
+		}
 		for r, err := range ss.Journal(ctx, id) {
 			switch {
 			case errors.Is(err, store.ErrNotFound):
@@ -66,6 +69,18 @@ func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2
 			}
 		}
 	}
+}
+
+// removedEntry returns what stands for what was removed from the session id because it
+// was old, if anything was.
+func (ss *Sessions) removedEntry(ctx context.Context, id chat.SessionID) (e chat.Entry, removed bool) {
+	st, _, err := ss.Lookup(ctx, id)
+	if err != nil || st.Removed.Seq == 0 { // the Journal reports the error
+		return e, false
+	}
+	before := st.Removed.Before.In(ss.zone)
+	text := fmt.Sprintf("[what was said before %s was removed because it was old]", before.Format(time.DateOnly))
+	return chat.Entry{Kind: chat.Removed, Time: before, Text: text}, true
 }
 
 // entriesOf returns the entries for the record r of the session id, after those for
@@ -111,6 +126,13 @@ type transcriptWriter struct {
 	told map[string]bool // keys of what was heard in the turn
 
 	skipped []uint64 // the first and the last of the damaged records that were read last
+}
+
+// EntryWriter returns a function that tells what people read of a record. It is to be
+// called with the records of one conversation in order.
+func (ss *Sessions) EntryWriter() func(Record) []chat.Entry {
+	w := transcriptWriter{speakers: ss.speakers}
+	return w.entries
 }
 
 func (s *transcriptWriter) skip(seq uint64) {

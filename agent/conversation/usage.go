@@ -3,11 +3,14 @@ package conversation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
+	"log/slog"
 	"time"
 
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 )
 
 // A PastUsage is what one answer or summary took, as the log tells.
@@ -18,6 +21,36 @@ type PastUsage struct {
 	Model   string
 	Turns   int // 1 for the first answer of a turn
 	Usage   llm.Usage
+}
+
+// AllPastUsage is PastUsage of all sessions. What cannot be read is logged and left out. An error is that of a
+// process that ends.
+func (ss *Sessions) AllPastUsage(ctx context.Context, log *slog.Logger) iter.Seq2[PastUsage, error] {
+	leaveOut := func(session chat.SessionID, err error) (closing bool) {
+		if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+			return true
+		}
+		log.Error("earlier usage cannot be read and is left out", "session", session, "err", err)
+		return false
+	}
+	return func(yield func(PastUsage, error) bool) {
+		for id, err := range ss.IDs(ctx, "") {
+			if err != nil {
+				if leaveOut("", err) {
+					yield(PastUsage{}, err)
+				}
+				return
+			}
+			for past, err := range ss.PastUsage(ctx, id) {
+				if err != nil && !leaveOut(id, err) {
+					break
+				}
+				if !yield(past, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // PastUsage reads from the logs of the session id what answers took. A turn is

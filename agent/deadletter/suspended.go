@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -153,7 +154,7 @@ func (s *Suspended) HasRoom() bool {
 func (s *Suspended) release(dismiss bool, which func(message) bool) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.byKey {
+	for _, m := range s.inOrder() {
 		if m.released || !which(*m) {
 			continue
 		}
@@ -177,13 +178,18 @@ func (m *message) giveBack() {
 func (s *Suspended) all() (all []message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.byKey {
+	for _, m := range s.inOrder() {
 		all = append(all, *m)
 	}
-	slices.SortFunc(all, func(a, b message) int {
+	return all
+}
+
+// inOrder returns the suspended messages, the oldest first, which is the order in which they are to be answered.
+// s.mu is held.
+func (s *Suspended) inOrder() []*message {
+	return slices.SortedFunc(maps.Values(s.byKey), func(a, b *message) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 	})
-	return all
 }
 
 // Run resumes the messages that are due, in a process that started at started.
@@ -223,7 +229,7 @@ func (s *Suspended) resumeDue(healthy time.Time) (wait time.Duration) {
 func (s *Suspended) giveBackAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.byKey {
+	for _, m := range s.inOrder() {
 		m.giveBack()
 	}
 }

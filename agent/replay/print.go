@@ -30,11 +30,25 @@ const (
 
 // Print prints t.
 func (p *Printer) Print(t Turn) {
+	p.printRemoved(t.Removed)
 	p.line("Turn %d, conversation %d", t.N, t.Talk)
 	for _, e := range t.Events {
 		p.printEvent(e)
 	}
 	p.line("")
+}
+
+// PrintNone prints that r has no turns, and why.
+func (p *Printer) PrintNone(r *Recording) {
+	p.printRemoved(r.removed)
+	p.line("There are no turns.")
+}
+
+// printRemoved prints that what was said before a time was removed, unless that is zero.
+func (p *Printer) printRemoved(before time.Time) {
+	if !before.IsZero() {
+		p.line("What was said before %s was removed because it was old.\n", before.In(p.Zone).Format(time.DateOnly))
+	}
 }
 
 func (p *Printer) printEvent(e Event) {

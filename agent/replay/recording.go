@@ -28,6 +28,7 @@ type Recording struct {
 	prompts       map[string]string               // by their digests
 	conversations [][]conversation.NumberedRecord // the records of each
 	toolSets      map[string]toolSet              // by the digests of their texts
+	removed       time.Time                       // what was said before is not in the recording; zero: all is
 }
 
 // Session names the session that was recorded.
@@ -41,6 +42,9 @@ type Turn struct {
 	N      int // from 1
 	Talk   int // which conversation of the session it is part of, from 1
 	Events []Event
+
+	// Removed is set in the first turn if what was said before that time was removed.
+	Removed time.Time
 
 	before  []conversation.NumberedRecord // the records of the conversation before the turn
 	records []conversation.NumberedRecord // those of the turn
@@ -56,6 +60,7 @@ type Event struct {
 type line struct {
 	Session chat.SessionID `json:"session,omitempty"` // of the head
 	Zone    string         `json:"zone,omitempty"`
+	Removed time.Time      `json:"removed,omitzero"` // what was said before was removed because it was old
 	Digest  string         `json:"digest,omitempty"` // of a prompt
 	Text    string         `json:"text,omitempty"`
 	Epoch   int64          `json:"epoch,omitempty"`
@@ -78,13 +83,16 @@ func Write(
 				yield(nil, err)
 				return
 			}
-			if !begun && !w.write(line{Session: id, Zone: zone.String()}) {
+			if !begun && !w.writeHead(sessions, id, zone) {
 				return
 			}
 			begun = true
 			if !w.writePrompts(r.Asked) || !w.write(line{Epoch: r.Epoch, Seq: r.Seq, Record: r.Record}) {
 				return
 			}
+		}
+		if !begun { // all that was said has been removed
+			w.writeHead(sessions, id, zone)
 		}
 	}
 }
@@ -95,6 +103,16 @@ type writer struct {
 	prompts *conversation.Prompts
 	yield   func([]byte, error) bool
 	written map[string]bool // digests of the prompts that were yielded
+}
+
+// writeHead yields the head of the recording of the session id.
+func (w *writer) writeHead(sessions *conversation.Sessions, id chat.SessionID, zone *time.Location) bool {
+	st, _, err := sessions.Lookup(w.ctx, id)
+	if err != nil {
+		w.yield(nil, err)
+		return false
+	}
+	return w.write(line{Session: id, Zone: zone.String(), Removed: st.Removed.Before})
 }
 
 // write yields l and reports whether more is wanted.
@@ -141,6 +159,7 @@ func Read(r io.Reader) (*Recording, error) {
 		switch {
 		case l.Session != "":
 			rec.session = l.Session
+			rec.removed = l.Removed
 			if rec.zone, err = time.LoadLocation(l.Zone); err != nil {
 				rec.zone = time.UTC
 			}
@@ -178,6 +197,9 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 				}
 				n++
 				t := Turn{N: n, Talk: talk + 1, Events: events, before: records[:first], records: records[first : i+1]}
+				if n == 1 {
+					t.Removed = r.removed
+				}
 				if !yield(t) {
 					return
 				}
@@ -235,11 +257,29 @@ func (r *Recording) apply(
 		h = r.history(before, *next.Asked.Since)
 	}
 	var req *llm.Request
-	if next.Asked != nil {
+	if next.Asked != nil && !r.lacks(before, next) {
 		req = r.request(h, *next.Asked)
 	}
 	h.Apply(next.Seq, next.Record)
 	return h, req
+}
+
+// lacks reports whether the request next, which before comes before, was made of
+// records that were removed because they were old. Those that were summed up, or were
+// not read again, are not missed.
+func (r *Recording) lacks(before []conversation.NumberedRecord, next conversation.NumberedRecord) bool {
+	if r.removed.IsZero() || len(before) == 0 || before[0].Seq == 1 {
+		return false
+	}
+	missing := before[0].Seq - 1 // the last record that was removed
+	for _, n := range append(before[:len(before):len(before)], next) {
+		summed := n.Summed != nil && n.Summed.Upto >= missing
+		reread := n.Asked != nil && n.Asked.Since != nil && *n.Asked.Since >= missing
+		if summed || reread {
+			return false
+		}
+	}
+	return true
 }
 
 // request returns the request that how describes, nil if what it was made of was

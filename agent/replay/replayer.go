@@ -153,7 +153,7 @@ func (p *Replayer) hearAll(events []Event) {
 }
 
 // System begins the next request.
-func (p *Replayer) System(context.Context, chat.SessionID, chat.Person) (string, error) {
+func (p *Replayer) System(context.Context, chat.SessionID, chat.Person, llm.Room) (string, error) {
 	i := slices.IndexFunc(p.rest, func(e Event) bool { return e.Asked != nil })
 	if i < 0 {
 		p.differ("the model is asked once more")
@@ -163,14 +163,16 @@ func (p *Replayer) System(context.Context, chat.SessionID, chat.Person) (string,
 	p.rest = p.rest[i+1:]
 	p.tries = 0
 	p.requests++
-	fixed := conversation.FixedSize(llm.Request{System: p.asked.Request.System, Tools: p.asked.Request.Tools})
+	fixed := llm.Request{System: p.asked.Request.System, Tools: p.asked.Request.Tools}.EstimateFixedTokens()
 	p.fit(Window * 0.95 / (float64(p.asked.Asked.Limits[0]+fixed) + 0.5))
 	return p.asked.Request.System, nil
 }
 
 // SubagentSystem begins the next request, too: the turn of a subagent is run again as any other.
-func (p *Replayer) SubagentSystem(ctx context.Context, who chat.Person, _ string) (string, error) {
-	return p.System(ctx, p.recording.session, who)
+func (p *Replayer) SubagentSystem(
+	ctx context.Context, who chat.Person, _ string, room llm.Room,
+) (string, error) {
+	return p.System(ctx, p.recording.session, who, room)
 }
 
 // Generate answers as the model did.

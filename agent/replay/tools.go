@@ -41,10 +41,14 @@ func kitOf(
 		}
 		all = append(all, t)
 	}
-	return tools.NewKit(ctx, scope, []tools.Source{all}, func(t tools.Tool) tools.Tool {
+	kit, err := tools.NewKit(ctx, scope, []tools.Source{all}, func(t tools.Tool) tools.Tool {
 		t.Run = run
 		return t
 	})
+	if err != nil {
+		return nil, err
+	}
+	return kit.With(all), nil // in the order that was kept
 }
 
 // isResult reports whether e is what a tool gave.

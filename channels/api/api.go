@@ -44,7 +44,7 @@ const (
 	maxAnswerWait     = time.Hour        // for an answer; a later one is in the session only
 )
 
-// A Channel answers requests. It is a channels.Channel, a channels.Streamer
+// A Channel answers requests. It is a channels.Channel, a channels.Stepper
 // and an io.Closer.
 type Channel struct {
 	cfg     Config
@@ -98,15 +98,15 @@ func (c *Channel) Close() error {
 // A waiter is a request that waits for its answer. The fields from at on are
 // guarded by Channel.mu.
 type waiter struct {
-	id         string // of its message
-	model      string // as the client named it
-	prefix     string // of the sessions of its API key
-	wantsUsage bool   // a stream ends with the tokens used
-	leave      func() // removes the waiter
+	id         string          // of its message
+	model      string          // as the client named it
+	prefix     string          // of the sessions of its API key
+	wantsUsage bool            // a stream ends with the tokens used
+	leave      func()          // removes the waiter
+	step       func(chat.Step) // is told of tools at work; may be nil
 
 	at        chat.Address
 	streams   bool         // the response is a stream
-	isStop    bool         // it stops a turn, whose answer then answers it, too
 	text      string       // to be written so far; it only grows
 	textFinal bool         // text will not grow any more
 	done      bool         // the answer is stored
@@ -210,6 +210,8 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	switch {
 	case err != nil:
 		return "", err
+	case len(asked) == 0 && strings.HasPrefix(r.Quote, stopPrefix): // nobody waits for that
+		return channels.Receipt(r.ID), nil
 	case len(asked) == 0 && !again:
 		return channels.Receipt(r.ID), c.records.addNote(ctx, r, text)
 	}
@@ -234,13 +236,15 @@ func (c *Channel) reportPostponed(r chat.Reply, why string) {
 }
 
 // otherAnswered returns the IDs of waiting messages that r answers without quoting
-// them: a question goes to every request of its conversation, and /stop has no
-// answer of its own.
+// them: a question goes to every request of its conversation.
 func (c *Channel) otherAnswered(r chat.Reply) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !isQuestion(r) {
+		return nil
+	}
 	for id, waiters := range c.waiting {
-		if slices.ContainsFunc(waiters, func(w *waiter) bool { return w.at == r.To && (w.isStop || isQuestion(r)) }) {
+		if slices.ContainsFunc(waiters, func(w *waiter) bool { return w.at == r.To }) {
 			ids = append(ids, id)
 		}
 	}

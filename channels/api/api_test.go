@@ -583,14 +583,16 @@ func TestNoWords(t *testing.T) {
 
 // /stop has no answer of its own: it ends with the turn that it stops.
 func TestStop(t *testing.T) {
-	stop := make(chan struct{})
+	stop := make(chan string, 1)
 	h := start(t, fresh(), func(h *testGateway, m chat.Message) {
 		if m.Text == "/stop" {
-			close(stop)
+			stop <- m.ID
 			return
 		}
-		<-stop
-		h.reply(m, "Stopped.")
+		r := m.Reply()
+		r.Text = "Stopped."
+		r.Also = []string{<-stop}
+		h.send(r)
 	})
 	body := `{"model":"parley","user":"u","messages":[{"role":"user","content":%q}]}`
 	got := make(chan string, 2)

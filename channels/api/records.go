@@ -136,10 +136,7 @@ func (s recordStore) requestsAnsweredBy(
 	if rev != 0 && first.Message.Reply().ID == r.ID {
 		ids = append(append(ids, r.Quote), r.Also...)
 	}
-	if len(ids) > 0 || isQuestion(r) {
-		ids = append(ids, others...)
-	}
-	for _, id := range ids {
+	for _, id := range append(ids, others...) {
 		for id != "" {
 			rec, rev, err := getOrZero(ctx, s.requests, id)
 			if err != nil {

@@ -116,7 +116,7 @@ func (c *Channel) acceptRequest(
 	id := q.messageID(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
 	k = &waiter{
 		id: id, model: q.Model, prefix: prefix, streams: q.Stream, wantsUsage: q.StreamOptions.IncludeUsage,
-		isStop: strings.EqualFold(q.newText(), "/stop"), changed: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
 	}
 	k.leave = c.addWaiter(id, k)
 	if err := c.startRequest(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {

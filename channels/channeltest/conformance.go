@@ -370,7 +370,7 @@ func asks(t *testing.T, r Rig) {
 	}
 	m := next(t, got)
 	if m.Answer == nil || m.ID == "" || m.From.ID == "" || m.At.Chat != r.At.Chat ||
-		*m.Answer != (chat.Answer{Question: "abc123", Choice: 1, Receipt: string(rc)}) {
+		!reflect.DeepEqual(*m.Answer, chat.Answer{Question: "abc123", Choice: 1, Receipt: string(rc)}) {
 		t.Errorf("a press came as %+v, %+v; want choice 1 of abc123 with receipt %q", m, m.Answer, rc)
 	}
 	for range 2 {

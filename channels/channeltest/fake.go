@@ -213,7 +213,8 @@ const (
 	Steps
 	Menus
 	Traces // goes together with Splits and Edits
-	All    // but the four before
+	Forms
+	All // but the five before
 )
 
 // As returns f as a channel with those optional interfaces.
@@ -271,6 +272,11 @@ func (f *Fake) As(powers Power) channels.Channel {
 			channels.DirectMessenger
 			choices
 		}{n, n, n, n, n, n, n, n}
+	case Forms:
+		return struct {
+			channels.Channel
+			channels.FormShower
+		}{n, n}
 	}
 	panic(fmt.Sprintf("channeltest: no fake with the powers %b", powers))
 }
@@ -468,6 +474,9 @@ func (n network) Fetch(ctx context.Context, m chat.Message, file chat.File) (bod
 
 // MaxChoices implements [channels.Asker].
 func (n network) MaxChoices() int { return cmp.Or(n.f.Choices, 8) }
+
+// MaxFields implements [channels.FormShower].
+func (network) MaxFields() int { return 3 }
 
 // React implements [channels.Reactor].
 func (n network) React(ctx context.Context, at chat.Address, id string, m channels.Mark) error {

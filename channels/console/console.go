@@ -47,10 +47,11 @@ type Config struct {
 }
 
 // A Channel is the gateway's side of the socket. It is a channels.Channel,
-// Streamer, Stepper, Typer and DirectMessenger, and an io.Closer.
+// Streamer, Stepper, Typer, Settler, Attacher and DirectMessenger, and an io.Closer.
 type Channel struct {
 	cfg       Config
-	openCtx   context.Context // until Close
+	questions func(context.Context, chat.Address) ([]chat.Reply, error) // that are open; nil: none
+	openCtx   context.Context                                           // until Close
 	cancel    context.CancelFunc
 	connected sync.WaitGroup // goroutines of clients
 	mu        sync.Mutex
@@ -139,13 +140,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if r.To.Chat != Local {
 		return "", channels.ForGood("send to console: no chat %s", r.To.Chat)
 	}
-	f := frame{Kind: frameReply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed}
-	if r.Quote != "" {
-		f.To = append(f.To, r.Quote)
-	}
-	for _, file := range r.Files {
-		f.Files = append(f.Files, filepath.Join(c.cfg.Files, file.Path))
-	}
+	f := c.replyFrame(r)
 	var readers []*client
 	var late <-chan time.Time
 	for ctx.Err() == nil {
@@ -175,6 +170,51 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 		}
 	}
 	return "", errNoReader
+}
+
+// replyFrame returns the frame of r.
+func (c *Channel) replyFrame(r chat.Reply) frame {
+	f := frame{Kind: frameReply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed}
+	if r.Quote != "" {
+		f.To = append(f.To, r.Quote)
+	}
+	for _, file := range r.Files {
+		f.Files = append(f.Files, filepath.Join(c.cfg.Files, file.Path))
+	}
+	return f
+}
+
+// SetOpenQuestions implements [channels.Attacher].
+func (c *Channel) SetOpenQuestions(open func(context.Context, chat.Address) ([]chat.Reply, error)) {
+	c.questions = open
+}
+
+// showOpenQuestions shows the open questions to the terminals that were not sent them,
+// because they connected later.
+func (c *Channel) showOpenQuestions(ctx context.Context) {
+	if c.questions == nil {
+		return
+	}
+	open, err := c.questions(ctx, chat.Address{Channel: c.cfg.Name, Chat: Local})
+	if err != nil {
+		c.cfg.Log.Warn("open questions not shown", "err", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range open {
+		c.sendReply(c.replyFrame(r))
+	}
+}
+
+// Settle implements [channels.Settler].
+func (c *Channel) Settle(message string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.clients {
+		if k.pipe && k.lastMessage == message {
+			k.conn.send(frame{Kind: frameTaken, ID: message})
+		}
+	}
 }
 
 var errNoReader = &channels.Error{After: retryDelay, Err: errors.New("send to console: no client has shown the reply")}
@@ -257,6 +297,9 @@ func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver
 					c.clients = append(c.clients, k)
 				}
 			})
+			if f.ID == asTerminal {
+				c.showOpenQuestions(ctx)
+			}
 		case frameMessage:
 			c.receive(ctx, k, f, deliver)
 		case frameShown:

@@ -24,7 +24,7 @@ type frame struct {
 const (
 	frameHello   = "hello"  // client, first and once: ID is asTerminal or asPipe
 	frameMessage = "say"    // client: a message
-	frameTaken   = "taken"  // gateway: message ID is stored, or the acknowledgement of reply ID has arrived
+	frameTaken   = "taken"  // gateway: message ID is stored or was an answer; or the acknowledgement of reply ID came
 	frameReply   = "reply"  // gateway: a reply, to be acknowledged
 	frameShown   = "got"    // client: acknowledges reply ID, which was shown
 	frameDraft   = "live"   // gateway: the text so far of reply ID, which is being written

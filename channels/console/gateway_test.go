@@ -61,6 +61,8 @@ var (
 	_ channels.Streamer        = (*Channel)(nil)
 	_ channels.Stepper         = (*Channel)(nil)
 	_ channels.Typer           = (*Channel)(nil)
+	_ channels.Settler         = (*Channel)(nil)
+	_ channels.Attacher        = (*Channel)(nil)
 	_ channels.DirectMessenger = (*Channel)(nil)
 	_ io.Closer                = (*Channel)(nil)
 )

@@ -37,6 +37,9 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 // bytes or a few more.
 const maxSocketPath = 95 // bytes
 
+// Socket returns the path of the socket on which the gateway with that data folder serves terminals.
+func Socket(dataDir string) string { return filepath.Join(dataDir, "parley.sock") }
+
 // Listen creates a socket at path, which is removed when the listener is closed.
 // It replaces a socket that a dead process left behind, even another user's, but
 // not one that is being served. Only the owner can open the socket at any time:

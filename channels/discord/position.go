@@ -67,7 +67,7 @@ func (t *tracker) write(ctx context.Context, p position) error {
 	if same {
 		return nil
 	}
-	if err := t.table.Set(ctx, positionKey, p); err != nil {
+	if err := t.table.Set(ctx, positionKey, p); err != nil { // not deferred: what is not known to be missed is lost
 		return fmt.Errorf("store the position in discord's events: %w", err)
 	}
 	t.mu.Lock()

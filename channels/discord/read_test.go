@@ -2,6 +2,7 @@ package discord_test
 
 import (
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -160,7 +161,7 @@ func TestInteractions(t *testing.T) {
 	asked := h.Messages(room)[0]
 	id = h.Press(room, "7", asked.ID, asked.Buttons[1].ID)
 	m := h.next()
-	if m.Answer == nil || *m.Answer != (chat.Answer{Question: "abc", Choice: 1, Receipt: string(rc)}) || m.ID != id || m.Text != "" {
+	if m.Answer == nil || !reflect.DeepEqual(*m.Answer, chat.Answer{Question: "abc", Choice: 1, Receipt: string(rc)}) || m.ID != id || m.Text != "" {
 		t.Errorf("delivered %+v", m)
 	}
 	if i := settled(id); !i.Acked || i.Says != "" {

@@ -209,7 +209,8 @@ func (s *readState) noteDenied(id string, reason error) {
 	}
 }
 
-// storeIfUnknown stores that a chat is read from p on, unless a position is known.
+// storeIfUnknown stores that a chat is read from p on, unless a position is known. That is
+// on disk when it returns: a chat that nobody knows is not read after a crash.
 func (s *readState) storeIfUnknown(ctx context.Context, id string, p chatPosition) error {
 	s.mu.Lock()
 	known := s.positions[id] != nil
@@ -236,7 +237,7 @@ func (s *readState) note(ctx context.Context, w message, e *event, addressed boo
 		return
 	}
 	// If this fails, the messages are only delivered once more (P2).
-	if err := s.table.Set(context.WithoutCancel(ctx), w.Channel, position); err != nil {
+	if err := s.table.Set(store.Deferred(context.WithoutCancel(ctx)), w.Channel, position); err != nil {
 		s.log.Warn("position of a chat not stored", "chat", w.Channel, "err", err)
 	}
 }

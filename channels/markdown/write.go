@@ -184,10 +184,14 @@ func (w *writer) code(lines *text.Segments, lang string) {
 	w.end(i)
 }
 
-// fenceInfo returns FenceInfo of the text behind the fence of n.
+// fenceInfo returns FenceInfo of the text behind the fence of n. If there is no code, such as below
+// "~~~ see you", nothing is in a language.
 func fenceInfo(n *ast.FencedCodeBlock, src []byte) (lang, more string) {
-	if n.Info == nil {
+	switch {
+	case n.Info == nil:
 		return "", ""
+	case len(bytes.TrimSpace(n.Lines().Value(src))) == 0:
+		return "", strings.TrimSpace(textOf(n.Info, src))
 	}
 	return FenceInfo(textOf(n.Info, src))
 }

@@ -3,6 +3,7 @@ package telegram_test
 import (
 	"errors"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestQuestion(t *testing.T) {
 		press := h.Press(group, m.ID, 1, telegramtest.As(8, "Ada"))
 		h.deliveredTexts()
 		got := h.delivered[len(h.delivered)-1]
-		if got.ID != "cb"+press || got.Answer == nil || *got.Answer != (chat.Answer{Question: "abc123", Choice: 1, Receipt: string(rc)}) {
+		if got.ID != "cb"+press || got.Answer == nil || !reflect.DeepEqual(*got.Answer, chat.Answer{Question: "abc123", Choice: 1, Receipt: string(rc)}) {
 			t.Errorf("delivered %+v, %+v", got, got.Answer)
 		}
 		if got.From.ID != "8" || got.At != r.To || !got.Group || got.Account != "4242" || got.Time.IsZero() || got.Text != "" {

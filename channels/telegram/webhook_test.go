@@ -147,7 +147,7 @@ func TestWebhookEndToEnd(t *testing.T) {
 		real.Say(7, "hello")
 		real.Say(8, "good day")
 		h.run(t)
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		if err := real.Wait(ctx, func(v telegramtest.View) bool { return len(v.Confirmed()) == 2 }); err != nil {
 			t.Fatal(err)

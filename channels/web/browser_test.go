@@ -13,6 +13,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +28,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"parley/channels"
 	"parley/channels/web"
 	"parley/chat"
 	"parley/store/mem"
@@ -38,9 +41,10 @@ type home struct {
 	*web.Channel
 	at    string
 	heard chan chat.Message
-	away  atomic.Bool  // nothing is answered
-	deaf  atomic.Bool  // messages are not taken
-	bytes atomic.Int64 // that were sent, headers left out
+	away  atomic.Bool              // nothing is answered
+	deaf  atomic.Bool              // messages are not taken
+	wrong atomic.Pointer[[]string] // what is wrong with the next values
+	bytes atomic.Int64             // that were sent, headers left out
 	dir   string
 	n     atomic.Int64
 	list  sync.Mutex
@@ -90,6 +94,9 @@ func newHome(t testing.TB) *home {
 func (h *home) deliver(_ context.Context, m chat.Message) error {
 	if h.deaf.Load() || h.away.Load() { // also what came in before it was away
 		return io.ErrClosedPipe
+	}
+	if problems := h.wrong.Swap(nil); problems != nil && m.Answer != nil {
+		return &chat.WrongValues{Problems: *problems}
 	}
 	h.list.Lock()
 	defer h.list.Unlock()
@@ -352,7 +359,7 @@ func TestBrowser(t *testing.T) {
 	browser := webtest.Browser(t) // that all share; each has a window of its own
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "P3 refused for a while": refused,
-		"files": uploads, "question": question, "conversations": conversations, "R-S5 scripts are text": inert,
+		"files": uploads, "question": question, "form": fillsIn, "forms look": formLooks, "accessible form": accessibleForm, "conversations": conversations, "R-S5 scripts are text": inert,
 		"said meanwhile": saidMeanwhile, "failed upload": failedUpload, "asked elsewhere": askedElsewhere,
 		"forms without scripts": formsWithoutScripts, "looks": looks, "accessible": accessible, "size": weigh, "scrolling": scrolling, "keys": keys,
 	} {
@@ -404,12 +411,13 @@ func stream(t *testing.T, browser context.Context) {
 	eval[bool](b, `window.node = document.querySelector("#making article"), true`)
 	h.says(t, chat.Reply{ID: "aside", Text: "By the way: the kettle is on."})
 	b.until(`document.querySelector("#entries").innerText.includes("kettle") && document.querySelector("#making article") === window.node`)
+	b.until(`!document.querySelector("#again")`) // there is nothing to try again before the reply is there
 	r.Text, r.Steps = lesson, "🔧 read_file, The web – 2 s, 1 failed"
 	h.Stream(r)
 	b.until(`document.querySelector("#making table")`)
 	h.says(t, r)
 	b.until(`document.querySelector("#entries").lastElementChild === window.node && document.querySelector("#making").childNodes.length === 0`)
-	b.until(`document.querySelector("#send").ariaLabel === "Send" && document.querySelector(".code .copy")`)
+	b.until(`document.querySelector("#send").ariaLabel === "Send" && document.querySelector("#again") && document.querySelector(".code .copy")`)
 	if got := b.texts(); len(got) != 3 || !strings.Contains(got[2], "twice") {
 		t.Errorf("the page shows %q", got)
 	}
@@ -590,6 +598,31 @@ func saidMeanwhile(t *testing.T, browser context.Context) {
 	b.do(chromedp.Reload())
 	b.until(`document.querySelector("#entries time")?.innerText`)
 	order(all)
+
+	// A command that was answered meanwhile stays with its answer.
+	fourth := b.tells(t, "A long one").Reply()
+	fourth.Text = "It was a dark"
+	h.Stream(fourth)
+	b.until(`document.querySelector("#making").innerText.includes("It was a dark")`)
+	for n, command := range []string{"/cron", "/mcp"} {
+		r := b.tells(t, command).Reply()
+		r.Text = "about " + command
+		h.says(t, r)
+		b.until(fmt.Sprintf(`document.querySelectorAll("#entries article").length === %d`, 8+2*n))
+		if n == 0 { // the page that is loaded again knows it, too
+			b.do(chromedp.Reload())
+			b.until(`document.querySelector("#state").dataset.text === "" && document.querySelectorAll("#entries article").length === 8`)
+			h.Stream(fourth)
+			b.until(`document.querySelector("#making").innerText.includes("It was a dark")`)
+		}
+	}
+	h.says(t, fourth)
+	b.until(`document.querySelectorAll("#entries article").length === 11 && !document.querySelector("#making article")`)
+	const commands = all + " | A long one | /cron | about /cron | /mcp | about /mcp | It was a dark"
+	order(commands)
+	b.do(chromedp.Reload())
+	b.until(`document.querySelector("#entries time")?.innerText`)
+	order(commands)
 }
 
 // A file that could not be uploaded holds a message back, and the page says so and
@@ -667,6 +700,171 @@ func question(t *testing.T, browser context.Context) {
 		t.Fatal(err)
 	}
 	b.until(`!document.querySelector(".ask") && document.querySelector(".parley strong").innerText === "No"`)
+}
+
+// aForm asks for a value of each kind.
+func aForm() *chat.Question {
+	least, most := 1.0, 12.0
+	long := 60
+	return &chat.Question{ID: "f1", Choices: []string{"Send", "Decline", "Cancel"}, Whom: "owner", Alone: true, Fields: []chat.Field{
+		{Kind: chat.FieldText, Label: "Your name", Note: "As it stands on the passport.", Hint: "at most 60 characters long", MaxLength: &long, Required: true},
+		{Kind: chat.FieldText, Label: "E-mail <b>address</b>", Format: chat.FormatEmail, Hint: "an e-mail address such as name@example.com", Required: true},
+		{Kind: chat.FieldInteger, Label: "Guests", Hint: "a whole number, at least 1, at most 12", Min: &least, Max: &most, Preset: []string{"2"}, Required: true},
+		{Kind: chat.FieldText, Label: "Arrival", Format: chat.FormatDate, Hint: "a date such as 2026-11-23", Required: true},
+		{Kind: chat.FieldText, Label: "Dinner", Format: chat.FormatDateTime, Preset: []string{"2026-12-24T18:30:00Z"}},
+		{Kind: chat.FieldChoice, Label: "Room", Options: []chat.Option{{Value: "s", Label: "Single"}, {Value: "d", Label: "Double"}}, Required: true},
+		{Kind: chat.FieldYesNo, Label: "Breakfast", Options: []chat.Option{{Value: "true", Label: "Yes"}, {Value: "false", Label: "No"}}},
+		{Kind: chat.FieldChoices, Label: "Extras", Options: []chat.Option{{Value: "p", Label: "Parking"}, {Value: "c", Label: "Cot"}, {Value: "v", Label: "Sea view"}}, Preset: []string{"c"}},
+		{Kind: chat.FieldText, Label: "Wishes", Note: "What else should we know?"},
+	}}
+}
+
+// asksForm has the page show a form, and returns the receipt of its message.
+func (b *tab) asksForm(t *testing.T, q *chat.Question) channels.Receipt {
+	t.Helper()
+	r := chat.Reply{ID: "form", To: chat.Address{Channel: "web", Chat: "owner", Thread: "first"}, Ask: q,
+		Text: "The MCP server `hotel` asks, for its tool `mcp_hotel_book`:\n> `Please tell us about your stay.`\n\n*Your answer goes to that server. Never give it passwords or other secrets.*"}
+	rc, err := b.Send(b.ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.until(`document.querySelector("form.ask")?.oninput && document.querySelectorAll("form.ask [data-field]").length === ` + fmt.Sprint(len(q.Fields)))
+	return rc
+}
+
+// set gives a control of the form a value, as somebody who types does.
+func (b *tab) set(css, value string) {
+	b.Helper()
+	eval[bool](b, fmt.Sprintf(`((c) => (c.value = %q, c.dispatchEvent(new Event("input", {bubbles: true}))))(document.querySelector(%q))`, value, css))
+}
+
+// A form is filled in and sent. What is wrong is said at its field, with all that was typed still there, also
+// after the page was loaded again. In the end the page shows what was sent, in the other tab, too.
+func fillsIn(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "422")
+	b.tells(t, "book a room")
+	rc := b.asksForm(t, aForm())
+	other := h.tab(t, browser)
+	other.until(`document.querySelector("form.ask")?.oninput`)
+	if label := eval[string](b, `document.querySelector("label[for=f1-1]").innerText`); label != "E-mail <b>address</b>" {
+		t.Errorf("a label is %q", label)
+	}
+	b.typed("#f1-0", "Ada")
+	b.typed("#f1-1", "nobody")
+	b.set("#f1-3", "2026-12-23")
+	b.set("#f1-5", "d")
+	b.click(`input[name=f1-6][value=true]`)
+	b.click(`input[name=f1-7][value=v]`)
+	b.typed("#f1-8", "A quiet room,\nplease")
+	local := eval[string](b, `((d) => new Date(d.getTime() - 60000 * d.getTimezoneOffset()).toISOString().slice(0, 16))(new Date("2026-12-24T18:30:00Z"))`)
+	if shown := eval[string](b, `document.querySelector("#f1-4").value`); shown != local {
+		t.Errorf("a moment is shown as %q, not %q", shown, local)
+	}
+	h.wrong.Store(&[]string{"", "This must be an e-mail address.", "", "", "", "", "", "This must be other extras.", ""})
+	b.click(`.ask [type=submit]`)
+	isOpen := `document.activeElement.id === "f1-1" && !document.querySelector("#f1-1-wrong").hidden && !document.querySelector(".ask :disabled")`
+	b.until(isOpen)
+	if said := eval[string](b, `[...document.querySelectorAll(".wrong:not([hidden])")].map((p) => p.innerText).join("|")`); said != "This must be an e-mail address.|This must be other extras." {
+		t.Errorf("the page says %q", said)
+	}
+	if by := eval[string](b, `document.activeElement.getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id).innerText).join("|") + document.activeElement.ariaInvalid`); by != "An e-mail address such as name@example.com|This must be an e-mail address.true" {
+		t.Errorf("screen readers read %q", by)
+	}
+	b.typed("#f1-1", "@example.com")
+	b.until(`document.querySelector("#f1-1-wrong").hidden && !document.querySelector("#f1-1").ariaInvalid`)
+	eval[bool](b, `(location.reload(), true)`)
+	b.until(`document.querySelector("form.ask")?.oninput && document.querySelector("#f1-1").value === "nobody@example.com"`)
+	eval[bool](b, `(document.querySelector("#f1-0").focus(), true)`)
+	b.enter(0) // sends, as in any form
+	a := b.hears(t, "").Answer
+	at, err := time.Parse(time.RFC3339, a.Values[4][0])
+	if err != nil || !at.Equal(time.Date(2026, 12, 24, 18, 30, 0, 0, time.UTC)) {
+		t.Errorf("the moment is %q: %v", a.Values[4], err)
+	}
+	a.Values[4] = nil
+	want := chat.Answer{Question: "f1", Choice: 0, Receipt: string(rc), Values: [][]string{{"Ada"}, {"nobody@example.com"}, {"2"}, {"2026-12-23"}, nil, {"d"}, {"true"}, {"c", "v"}, {"A quiet room,\nplease"}}}
+	if !reflect.DeepEqual(*a, want) {
+		t.Errorf("the gateway heard %+v, not %+v", *a, want)
+	}
+	b.until(`document.querySelectorAll(".ask :is(input, select, textarea, button):enabled").length === 0`)
+	closed := chat.Reply{ID: "form", To: chat.Address{Channel: "web", Chat: "owner", Thread: "first"}, Text: "It asked.\n\n✓ **Send**\n\n- `Your name`: `Ada`"}
+	if err := h.Edit(b.ctx, rc, closed); err != nil {
+		t.Fatal(err)
+	}
+	for _, tab := range []*tab{b, other} {
+		tab.until(`!document.querySelector(".ask") && document.querySelector(".parley .text").innerText.includes("Your name: Ada")`)
+	}
+	if left := eval[int](b, `Object.keys(sessionStorage).filter((k) => k.startsWith("form/")).length`); left != 0 {
+		t.Errorf("%d forms are kept after they were answered", left)
+	}
+}
+
+// Forms fit screens of all widths, and fingers.
+func formLooks(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "422")
+	r := b.tells(t, "book a room").Reply()
+	q := aForm()
+	q.Fields[5].Options[1].Label = strings.Repeat("Double room with a view of the sea and ", 3)
+	q.Fields[7].Options[1].Label = strings.Repeat("wide", 30)
+	q.Fields[8].Label = strings.Repeat("W", 100)
+	b.asksForm(t, q)
+	h.wrong.Store(&[]string{"", "This must be an e-mail address such as name@example.com.", "", "Please fill this in.", "", "Please fill this in.", "", "", ""})
+	b.click(`.ask [type=submit]`)
+	b.until(`document.activeElement.id === "f1-1"`)
+	h.Step(r, chat.Step{Call: "1", Tool: "mcp_hotel_book", State: chat.Running, Tip: strings.Repeat("Which room would you like? ", 5)})
+	b.until(`document.querySelector(".steps .unseen")`)
+	for _, size := range [][2]int64{{1200, 1600}, {390, 2200}} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.look(size[0], size[1], scheme)
+			b.until(fmt.Sprintf(`innerWidth === %d && matchMedia("(prefers-color-scheme: %s)").matches`, size[0], scheme))
+			b.shot(fmt.Sprintf("form-%d-%s", size[0], scheme))
+			if wide := eval[string](b, `[document.documentElement, document.querySelector("#scroll"), document.querySelector("form.ask")].map((e) => e.scrollWidth - e.clientWidth).join()`); wide != "0,0,0" {
+				t.Errorf("at %d there is more than fits: %s", size[0], wide)
+			}
+			if small := eval[string](b, `[...document.querySelectorAll(".ask :is(button, select, textarea, .option, .field > input)")]
+				.filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.outerHTML).join("\n")`); small != "" {
+				t.Errorf("too small for a finger: %s", small)
+			}
+		}
+	}
+}
+
+// Every control of a form has a name, also for those who cannot see it.
+func accessibleForm(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	b.tells(t, "book a room")
+	b.asksForm(t, aForm())
+	tree, err := chromedp.Call(b.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, n := range tree.Nodes {
+		name, role := text(n.Name), text(n.Role)
+		if !n.Ignored && name != "" && !slices.Contains([]string{"InlineTextBox", "StaticText", "LabelText", "Legend"}, role) {
+			found[name] = role + ": " + text(n.Description)
+		}
+	}
+	for name, want := range map[string]string{
+		"Your name":             "textbox: As it stands on the passport. At most 60 characters long",
+		"E-mail <b>address</b>": "textbox: An e-mail address such as name@example.com",
+		"Guests":                "spinbutton: A whole number, at least 1, at most 12",
+		"Arrival":               "Date: ",
+		"Dinner (optional)":     "DateTime: ",
+		"Room":                  "combobox: ",
+		"Breakfast (optional)":  "radiogroup: ",
+		"Extras (optional)":     "group: ",
+		"Parking":               "checkbox: ",
+		"Wishes (optional)":     "textbox: What else should we know?",
+		"Fill in and send":      "form: ",
+	} {
+		if found[name] != want {
+			t.Errorf("%s is %q, not %q", name, found[name], want)
+		}
+	}
 }
 
 func conversations(t *testing.T, browser context.Context) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -393,12 +392,14 @@ func TestStuckReader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, theirs := net.Pipe()
 		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.Serve(w, r, chat.Sender{ID: "anna"}) })}
-		l := &pipes{conns: make(chan net.Conn, 1), end: make(chan struct{})}
-		l.conns <- ours
+		l := timetest.NewListener()
 		var live sync.WaitGroup
 		live.Go(func() { _ = srv.Serve(l) })
+		theirs, err := l.Dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := theirs.Write([]byte("GET /c/first/events HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -417,29 +418,6 @@ func TestStuckReader(t *testing.T) {
 		live.Wait()
 	})
 }
-
-// pipes is a listener for connections in memory.
-type pipes struct {
-	conns chan net.Conn
-	end   chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.end:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.end) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
 // P15: ten thousand idle readers cost one goroutine and little memory each, and
 // nothing once they are gone.

@@ -159,11 +159,12 @@ func (e renderedEntry) article() g.Node {
 		h.Class(e.Who),
 		h.Data("seq", number(e.Seq)),
 		h.Data("id", e.ID),
+		g.If(e.Answered, h.Data("answered", "")),
 		h.Aria("label", speaker),
 		g.If(e.Steps != "", h.P(h.Class("steps"), g.Text(e.Steps))),
 		h.Div(h.Class("text"), g.Raw(string(e.HTML))),
 		g.If(len(e.Files) > 0, h.Ul(h.Class("files"), g.Map(e.Files, fileLink.item))),
-		g.Iff(e.Ask != nil, func() g.Node { return choices(*e.Ask) }),
+		g.If(e.AskHTML != "", g.Raw(string(e.AskHTML))),
 		h.Footer(h.Time(h.DateTime(e.Time.UTC().Format(time.RFC3339)))),
 	)
 }
@@ -179,16 +180,6 @@ func (f fileLink) item() g.Node {
 		h.Span(g.Text(f.Name)),
 		h.Small(g.Text(size(f.Size))),
 	))
-}
-
-func choices(q chat.Question) g.Node {
-	var buttons g.Group
-	for i, choice := range q.Choices {
-		buttons = append(buttons,
-			h.Button(h.Type("button"), h.Data("choice", strconv.Itoa(i)), g.Text(choice)))
-	}
-	return h.Div(h.Class("ask"), h.Role("group"), h.Aria("label", "Choose an answer"),
-		h.Data("question", q.ID), buttons)
 }
 
 // messageForm returns the message box and what is shown above it.

@@ -103,7 +103,12 @@ type acceptedResponse struct {
 
 // deliver delivers m and writes the response.
 func (c *Channel) deliver(req request, m chat.Message, seq uint64) error {
-	if err := c.intake.Deliver(m); err != nil {
+	err := c.intake.Deliver(m)
+	if wrong, isWrong := errors.AsType[*chat.WrongValues](err); isWrong {
+		answer := wrongResponse{"Some values are not right.", wrong.Problems}
+		return req.writeJSON(http.StatusUnprocessableEntity, answer)
+	}
+	if err != nil {
 		c.cfg.Log.Warn("message not accepted", "chat", m.At.Session(), "id", m.ID, "err", err)
 		return response.Problem{
 			Status: http.StatusServiceUnavailable,
@@ -113,11 +118,18 @@ func (c *Channel) deliver(req request, m chat.Message, seq uint64) error {
 	return req.writeJSON(http.StatusAccepted, acceptedResponse{seq})
 }
 
-// pressButton accepts the answer to a question.
+// A wrongResponse is the response to a form with wrong values, which stays open.
+type wrongResponse struct {
+	Error  string   `json:"error"`
+	Fields []string `json:"fields"` // what is wrong with each; "" for nothing
+}
+
+// pressButton accepts the answer to a question: a choice, and the values of a form.
 func (c *Channel) pressButton(req request) error {
 	var in struct {
 		ID, Question string
 		Choice       int
+		Values       [][]string
 	}
 	if err := req.readJSON(&in); err != nil {
 		return err
@@ -133,6 +145,11 @@ func (c *Channel) pressButton(req request) error {
 	if err != nil {
 		return err
 	}
-	m.Answer = &chat.Answer{Question: in.Question, Choice: in.Choice, Receipt: string(receipt(q.Seq))}
+	m.Answer = &chat.Answer{
+		Question: in.Question,
+		Choice:   in.Choice,
+		Receipt:  string(receipt(q.Seq)),
+		Values:   in.Values,
+	}
 	return c.deliver(req, m, q.Seq)
 }

@@ -147,10 +147,13 @@ func (c *Channel) serveOlder(req request) error {
 // it and is not shown by itself.
 type renderedEntry struct {
 	logEntry
-	HTML safeHTML `json:"html"` // the person's text is escaped and keeps its line breaks
+	HTML    safeHTML `json:"html"` // the person's text is escaped and keeps its line breaks
+	AskHTML safeHTML `json:"askHTML,omitempty"`
+
+	Answered bool `json:"answered,omitempty"` // a message of the person that has an answer
 }
 
-// safeHTML is HTML without anything active. Only render makes it.
+// safeHTML is HTML without anything active. Only render and renderQuestion make it.
 type safeHTML string
 
 // withoutSteps returns e without what tells which tools were at work.
@@ -161,10 +164,14 @@ func (e logEntry) withoutSteps() logEntry {
 
 // render returns e as the page shows it.
 func (e logEntry) render() renderedEntry {
+	rendered := renderedEntry{logEntry: e, HTML: safeHTML(html.EscapeString(e.Text))}
 	if e.Who == whoAgent {
-		return renderedEntry{e, safeHTML(markdown.HTML(e.Text))}
+		rendered.HTML = safeHTML(markdown.HTML(e.Text))
 	}
-	return renderedEntry{e, safeHTML(html.EscapeString(e.Text))}
+	if e.Ask != nil {
+		rendered.AskHTML = renderQuestion(e.Ask)
+	}
+	return rendered
 }
 
 // A listItem is an item in the list of conversations.

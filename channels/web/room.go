@@ -116,14 +116,14 @@ func (rm *room) appendEntry(ctx context.Context, e logEntry) (seq uint64, again 
 	if seq, again = rm.seqs[entryKey{e.Who, e.ID}]; again {
 		return seq, true, nil
 	}
-	if err := rm.c.conversations.noteActivity(ctx, rm.address, conv, e); err != nil {
+	if err := rm.c.conversations.noteActivity(store.Deferred(ctx), rm.address, conv, e); err != nil {
 		return 0, false, err
 	}
 	seq, err = rm.writeEntry(ctx, e)
 	if err != nil || e.Ask == nil {
 		return seq, false, err
 	}
-	return seq, false, rm.updateAskCount(ctx)
+	return seq, false, rm.updateAskCount(ctx, 0)
 }
 
 // writeEntry writes e to the log and shows it. The caller holds writeMu.
@@ -171,14 +171,14 @@ func (rm *room) editEntry(ctx context.Context, seq uint64, r chat.Reply) error {
 	if _, err := rm.writeEntry(ctx, now); err != nil {
 		return err
 	}
-	return rm.updateAskCount(ctx)
+	return rm.updateAskCount(ctx, 0)
 }
 
-// updateAskCount updates the number of open questions in the list. The caller holds
-// writeMu.
-func (rm *room) updateAskCount(ctx context.Context) error {
+// updateAskCount updates the number of open questions in the list, of the entries after
+// number seq. The caller holds writeMu.
+func (rm *room) updateAskCount(ctx context.Context, seq uint64) error {
 	open := map[uint64]bool{} // by number of the entry
-	for e, err := range rm.entriesAfter(ctx, 0) {
+	for e, err := range rm.entriesAfter(ctx, seq) {
 		if err != nil {
 			return err
 		}
@@ -239,18 +239,27 @@ func (rm *room) pageBefore(ctx context.Context, seq uint64) (es []renderedEntry,
 	if more = len(all) > pageSize; more {
 		all = all[len(all)-pageSize:]
 	}
-	for _, e := range orderEntries(all) {
-		es = append(es, e.render())
+	answered := orderEntries(all)
+	for _, e := range all {
+		shown := e.render()
+		shown.Answered = e.Who == whoPerson && answered[e.ID]
+		es = append(es, shown)
 	}
 	return es, more, last, nil
 }
 
 // orderEntries moves messages that the person sent while an answer was being written
-// behind that answer, unless it answers them, too.
-func orderEntries(all []logEntry) []logEntry {
+// behind that answer, unless they have an answer then: that one, or one that came meanwhile,
+// as those of commands do. It returns the IDs of the messages that have an answer.
+func orderEntries(all []logEntry) (answered map[string]bool) {
+	answered = map[string]bool{}
 	for i, a := range all {
 		if a.Who != whoAgent || a.Replies == "" {
 			continue
+		}
+		answered[a.Replies] = true
+		for _, id := range a.Also {
+			answered[id] = true
 		}
 		last := i
 		for j, e := range all[:i] {
@@ -263,7 +272,7 @@ func orderEntries(all []logEntry) []logEntry {
 		}
 		var before, after []logEntry
 		for _, e := range all[last+1 : i] {
-			if e.Who == whoPerson {
+			if e.Who == whoPerson && !answered[e.ID] {
 				after = append(after, e)
 			} else {
 				before = append(before, e)
@@ -271,7 +280,7 @@ func orderEntries(all []logEntry) []logEntry {
 		}
 		copy(all[last+1:], slices.Concat(before, []logEntry{a}, after))
 	}
-	return all
+	return answered
 }
 
 // delete deletes the conversation with its log, files and session.

@@ -49,7 +49,7 @@ type Config struct {
 
 // A Channel is the chat in the browser. Each person has a chat, and each of their
 // conversations is a thread of it. It is also a channels.Streamer, Stepper, Typer,
-// Asker and DirectMessenger, and an io.Closer.
+// Asker, FormShower and DirectMessenger, and an io.Closer.
 type Channel struct {
 	cfg    Config
 	intake network.Intake
@@ -236,6 +236,9 @@ func (c *Channel) Typing(_ context.Context, at chat.Address) error {
 
 // MaxChoices implements [channels.Asker].
 func (c *Channel) MaxChoices() int { return 32 }
+
+// MaxFields implements [channels.FormShower].
+func (c *Channel) MaxFields() int { return 50 }
 
 // openRoom returns the room of a conversation. It stays open at least until leave is
 // called.

@@ -42,7 +42,9 @@ func (p *program) admin(ctx context.Context) (*admin.Client, error) {
 
 // adminCommands returns the commands that ask the gateway.
 func (p *program) adminCommands() []*cobra.Command {
-	return commands.New(commands.Config{Out: p.stdout, Owner: config.WebOwner, Open: p.admin})
+	return commands.New(commands.Config{
+		Version: version(), In: p.stdin, Out: p.stdout, Owner: config.WebOwner, Open: p.admin,
+	})
 }
 
 // openGateway serves the admin socket of a gateway in which nothing runs.

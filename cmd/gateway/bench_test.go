@@ -48,8 +48,10 @@ func BenchmarkCrowd(b *testing.B) {
 				c.run()
 				c.talk(people, 2*people, among(10*people)) // the connections are open
 				commits, cpu := c.commits(), c.cpu()
+				written := c.written()
 				b.ResetTimer()
 				waits := c.talk(people, b.N, among(10*people))
+				b.ReportMetric(float64(c.written()-written)/1024/float64(b.N), "KiB-written/msg")
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msgs/s")
 				b.ReportMetric(float64(c.commits()-commits)/float64(b.N), "commits/msg")
 				b.ReportMetric(ms(c.cpu()-cpu)/float64(b.N), "cpu-ms/msg")
@@ -90,10 +92,13 @@ func BenchmarkSteady(b *testing.B) {
 	each(b, func(b *testing.B, c *crowd) {
 		c.run()
 		c.drip(15, 15, among(100))
+		commits, written := c.commits(), c.written()
 		var waits []time.Duration
 		for b.Loop() {
 			waits = append(waits, c.drip(15, 300, among(100))...)
 		}
+		b.ReportMetric(float64(c.commits()-commits)/float64(len(waits)), "commits/msg")
+		b.ReportMetric(float64(c.written()-written)/1024/float64(len(waits)), "KiB-written/msg")
 		report(b, waits)
 	})
 }

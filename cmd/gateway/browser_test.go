@@ -11,6 +11,7 @@ import (
 
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/tools/network/networktest"
 	"parley/web/webtest"
 )
 
@@ -28,6 +29,16 @@ func newWindow(t testing.TB, browser context.Context) *window {
 		end()
 	})
 	return &window{t, ctx}
+}
+
+// beside opens the same page in another tab.
+func (w *window) beside() *window {
+	w.Helper()
+	ctx, end := chromedp.NewContext(w.ctx)
+	w.Cleanup(end)
+	tab := &window{w.TB, ctx}
+	tab.visit(w.eval(`location.href`))
+	return tab
 }
 
 func (w *window) visit(url string) {
@@ -89,7 +100,7 @@ func TestBrowser(t *testing.T) {
 		reply.Text, reply.Piece, reply.Pause = "**"+reply.Text+"**", 4, 20*time.Millisecond
 		return reply
 	})
-	s.more["http"] = map[string]any{"listen": freePort(t)}
+	s.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
 	s.start()
 	base, code := s.face()
 	w := newWindow(t, browser)

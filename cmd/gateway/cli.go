@@ -23,7 +23,6 @@ import (
 	"parley/config"
 	"parley/host"
 	"parley/redact"
-	"parley/store/bolt"
 	"parley/tools/files"
 )
 
@@ -94,12 +93,6 @@ func (p *program) commands() *cobra.Command {
 			}
 			return nil
 		},
-	}, &cobra.Command{
-		Use:    "probe FILE",
-		Short:  "Read a whole store file; a damaged one may crash this process",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE:   func(_ *cobra.Command, args []string) error { return bolt.PrintProbe(p.stdout, args[0]) },
 	})
 	root.AddCommand(p.restoreCommand())
 	root.AddCommand(p.adminCommands()...)
@@ -117,19 +110,19 @@ func (p *program) commands() *cobra.Command {
 // chat talks to the gateway that runs, or else to one of its own.
 func (p *program) chat(ctx context.Context) error {
 	c, err := p.load()
-	running := c != nil && console.Running(ctx, socketOf(c))
+	running := c != nil && console.Running(ctx, console.Socket(c.DataDir))
 	if err != nil && !running {
 		return err
 	}
 	if !running {
 		err := p.serve(ctx, true)
-		if !admin.GatewayStarts(ctx, err, socketOf(c)) {
+		if !admin.GatewayStarts(ctx, err, console.Socket(c.DataDir)) {
 			return err
 		}
 	}
 	ctx, stop := host.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return console.Chat(ctx, socketOf(c), p.terminal(c))
+	return console.Chat(ctx, console.Socket(c.DataDir), p.terminal(c))
 }
 
 // health fails unless a gateway answers on the socket. It asks nothing of model
@@ -139,7 +132,7 @@ func (p *program) health(ctx context.Context) error {
 	switch {
 	case c == nil:
 		return err
-	case !console.Running(ctx, socketOf(c)):
+	case !console.Running(ctx, console.Socket(c.DataDir)):
 		return errors.New("no gateway runs with the data in " + c.DataDir)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -160,9 +153,6 @@ func (p *program) terminal(c *config.Config) console.Terminal {
 	return console.Terminal{In: p.stdin, Text: p.text, Out: p.stdout, Notes: p.stderr, History: history}
 }
 
-// socketOf returns the path of the gateway's socket.
-func socketOf(c *config.Config) string { return filepath.Join(c.DataDir, "parley.sock") }
-
 // serve loads the config, hides its secrets and runs the gateway, or what a chat
 // in this terminal needs of it.
 func (p *program) serve(ctx context.Context, chat bool) error {
@@ -178,6 +168,9 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 		o.Terminal = p.terminal(c)
 	}
 	o.Brief = chat && !o.Terminal.Interactive()
+	if o.Brief && p.level.Level() == slog.LevelInfo { // whoever waits for one answer does not want to know
+		p.level.Set(slog.LevelWarn)
+	}
 	out := p.stderr
 	if o.Terminal.Interactive() { // which a log would disturb
 		f, err := host.OpenLog(c.DataDir)

@@ -8,6 +8,7 @@ import (
 
 	"parley/scheduler"
 	"parley/scheduler/jobs"
+	"parley/tools/network/networktest"
 	"parley/web/webtest"
 )
 
@@ -18,7 +19,7 @@ func TestClockPage(t *testing.T) {
 	t.Parallel()
 	browser := webtest.Browser(t)
 	s := newTestGateway(t, mindful)
-	s.more["http"] = map[string]any{"listen": freePort(t)}
+	s.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
 	s.start()
 	chat := s.telegramSpot()
 	chat.asks("fact: I drink tea.", "heard fact: I drink tea.")

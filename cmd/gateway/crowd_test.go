@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,9 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"parley/backup"
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
+	"parley/store/bolt"
+	"parley/store/bolt/wal"
 )
 
 // A crowd is many people who talk to a program in a process of its own, and a
@@ -290,27 +293,31 @@ func (c *crowd) goroutines() (others, connections int) {
 	return others, connections
 }
 
-// commits returns the number of the last commit to the store in dir. bbolt
-// counts them, in two pages by turns.
-func commits(t testing.TB, dir string) (n uint64) {
-	f, err := os.Open(filepath.Join(dir, "parley.db"))
+// commits returns the number of the last commit to the store in dir: that of the last
+// record of its log, or what the mark says when there is none.
+func commits(t testing.TB, dir string) uint64 {
+	file := filepath.Join(dir, backup.StoreFile)
+	text, err := os.ReadFile(file + ".mark")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	const meta, size, txid = 16, 8, 48 // offsets: of the meta in its page, and in it
-	page := int64(os.Getpagesize())
-	for i := range int64(2) {
-		b := make([]byte, 64)
-		if _, err := f.ReadAt(b, i*page+meta); err != nil {
-			t.Fatal(err)
-		}
-		if got := binary.NativeEndian.Uint32(b[size:]); int64(got) != page {
-			t.Fatalf("page size %d, want %d", got, page)
-		}
-		n = max(n, binary.NativeEndian.Uint64(b[txid:]))
+	var mark struct{ Lineage, Seq uint64 }
+	if err := json.Unmarshal(text, &mark); err != nil {
+		t.Fatal(err)
 	}
-	return n
+	segments, err := filepath.Glob(bolt.LogOf(file) + "/0*")
+	if err != nil || len(segments) == 0 {
+		return mark.Seq
+	}
+	first, err := strconv.ParseUint(filepath.Base(segments[0]), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := wal.Open(bolt.LogOf(file), mark.Lineage, first-1, func(uint64, []byte) error { return nil }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Last()
 }
 
 // commits counts those to the program's store, if it has one.
@@ -319,4 +326,16 @@ func (c *crowd) commits() uint64 {
 		return 0
 	}
 	return commits(c.t, c.dir)
+}
+
+// written returns the bytes that the program has written to disks, after the memory of
+// the system: in whole pages.
+func (c *crowd) written() (n int64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", c.proc.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), "\nwrite_bytes: ")
+	_, _ = fmt.Sscan(after, &n)
+	return n
 }

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 
 	"parley/admin"
+	"parley/channels/console"
 	"parley/channels/network"
 	"parley/cmd/gateway/mcpservers"
+	"parley/cmd/gateway/sandboxes"
 	"parley/config"
 	"parley/doctor"
 	"parley/host"
@@ -32,7 +34,7 @@ func (p *program) doctor(ctx context.Context) error {
 		return exit{code: exitUsage}
 	}
 	status := func(ctx context.Context) (web.Overview, error) { return statusOf(ctx, c) }
-	running := doctor.Gateway{PID: doctor.GatewayPID(ctx, socketOf(c), c.DataDir), Status: status}
+	running := doctor.Gateway{PID: doctor.GatewayPID(ctx, console.Socket(c.DataDir), c.DataDir), Status: status}
 	if !doctor.Run(ctx, checks(c, running), print) {
 		return exit{code: exitFailure}
 	}
@@ -71,7 +73,9 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	})
 	add("gateway", running.Check)
 	add("store", func(ctx context.Context) doctor.Finding { return checkStore(ctx, c, running) })
-	add("sandbox", func(ctx context.Context) doctor.Finding { return checkSandbox(ctx, c) })
+	add("sandbox", func(ctx context.Context) doctor.Finding {
+		return sandboxes.Check(ctx, c.Tools.Exec.Sandbox, c.Tools.Exec.Image, c.DataDir)
+	})
 	if c.Tools.Custom.Enable || len(c.Tools.Override) > 0 {
 		add("custom tools", func(context.Context) doctor.Finding { return checkCustomTools(c) })
 	}
@@ -107,7 +111,7 @@ func checkStore(ctx context.Context, c *config.Config, running doctor.Gateway) d
 		return doctor.StoreInMemory()
 	case "bolt":
 		restore := func(file string) string { return c.Command("restore", file) }
-		return doctor.Store{DataDir: c.DataDir, Restore: restore, Probe: probeStore}.Check(ctx, running)
+		return doctor.Store{DataDir: c.DataDir, Restore: restore}.Check(ctx, running)
 	}
 	return doctor.Finding{Status: doctor.OK, Text: "configured: " + c.Store.Type}
 }

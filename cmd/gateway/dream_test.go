@@ -131,7 +131,7 @@ func TestRS14WhatIsKnown(t *testing.T) {
 func TestSummingUp(t *testing.T) {
 	t.Parallel()
 	w := newTestGateway(t, mindful)
-	w.model["contextWindow"] = 12000
+	w.model["contextWindow"] = 9000
 	w.start()
 	s, other := w.telegramSpot(), w.at(asker)
 	const fact = "fact: the tide turns at noon."

@@ -115,7 +115,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 // of "parley chat" by the socket.
 func (g *gateway) console(leave func(error)) channels.Channel {
 	cfg := console.Config{
-		Name: "console", Socket: socketOf(g.Config), Files: g.Config.Workspace,
+		Name: "console", Socket: console.Socket(g.Config.DataDir), Files: g.Config.Workspace,
 		Leave: leave, Log: g.Log.With("channel", "console"),
 	}
 	if g.Chat || g.Terminal.Interactive() {

@@ -24,21 +24,22 @@ import (
 	webchat "parley/channels/web"
 	"parley/chat"
 	"parley/cmd/gateway/mcpservers"
+	"parley/cmd/gateway/programs"
 	"parley/cmd/gateway/sandboxes"
+	"parley/cmd/gateway/upkeep"
 	"parley/config"
 	"parley/host"
 	"parley/memory"
 	"parley/redact"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
+	"parley/sizes"
 	"parley/store"
 	"parley/store/bolt"
 	"parley/texts"
 	"parley/tools"
 	"parley/tools/custom"
 	"parley/tools/files"
-	"parley/tools/mcp"
-	"parley/tools/mcp/manage"
 	"parley/tools/oversight"
 	"parley/tools/policy"
 	"parley/tools/sandbox"
@@ -87,6 +88,7 @@ type gateway struct {
 	attachments *attachments.Inbox
 	browser     *webchat.Channel // nil if it is off
 	api         *api.Channel
+	mcpServer   *programs.Server
 	pool        *agent.Pool
 	knowledge   knowledge
 	scheduler   *scheduler.Scheduler
@@ -104,8 +106,7 @@ type gateway struct {
 	cache       *tools.Cache
 	sandbox     *sandbox.Auto // runs the programs that tools start
 	shell       *shell.Shell  // runs the agent's commands
-	mcp         *mcp.Servers
-	mcpManager  *manage.Manager
+	mcp         *mcpservers.Parts
 
 	// HTTP.
 	observer  *observe.Observer
@@ -168,10 +169,11 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	g.now.Store(g.Config)
 	g.texts = texts.English()
 	g.sandbox = sandboxes.New(sandboxes.Config{
-		Log:   g.Log,
-		Image: func() string { return g.now.Load().Tools.Exec.Image },
-		Owner: g.Config.DataDir,
-		Hide:  []string{g.Config.DataDir, g.Config.File},
+		Log:    g.Log,
+		Folder: filepath.Join(g.Config.DataDir, "sandbox"),
+		Image:  func() string { return g.now.Load().Tools.Exec.Image },
+		Owner:  g.Config.DataDir,
+		Hide:   []string{g.Config.DataDir, g.Config.File},
 	})
 	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {
@@ -200,6 +202,11 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	}
 	g.hub.Access().SetRules(access)
 	g.observer.Queues(ownerAPI{g}.queues)
+	g.mcpServer = programs.New(g.api, programs.Config{
+		Version: version(), Store: g.store, Texts: g.texts.Gateway.Coding, Log: g.Log, OwnerAt: jobHostOf(g).ownerAt,
+		PrivateChat: g.hub.PrivateChat, Sees: toolboxOf(g).workspaceOf, Search: g.pool.Sessions().Search,
+		Kit: func(ctx context.Context, s tools.Scope) (*tools.Kit, error) { return (*g.kit.Load())(ctx, s) },
+	})
 	return g.openHTTP(ctx, webhooks)
 }
 
@@ -233,20 +240,23 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	if g.customTools, err = custom.Open(filepath.Join(g.Config.DataDir, custom.Folder), g.Log); err != nil {
 		return err
 	}
-	g.mcp, g.mcpManager = mcpservers.New(mcpservers.Config{
-		Log:        g.Log,
-		Store:      g.store,
-		Sandbox:    g.sandbox,
-		DataDir:    g.Config.DataDir,
-		File:       g.Config.File,
-		Version:    version(),
-		MaxStored:  g.maxStored,
-		Redact:     g.redact,
-		Texts:      g.texts,
-		Audit:      g.auditLog.Add,
-		Zone:       g.Config.Zone(),
-		TellOwners: func(ctx context.Context, id, text string) error { return g.hub.TellOwners(ctx, id, text) },
-		Brief:      g.Brief,
+	g.mcp = mcpservers.New(mcpservers.Config{
+		Log:       g.Log,
+		Store:     g.store,
+		Sandbox:   g.sandbox,
+		DataDir:   g.Config.DataDir,
+		File:      g.Config.File,
+		Version:   version(),
+		MaxStored: g.maxStored,
+		Secrets:   g.Redact,
+		SignInKey: func() string { return string(g.now.Load().Tools.MCPSignInKey) },
+		Texts:     g.texts,
+		Audit:     g.auditLog.Add,
+		Zone:      g.Config.Zone(),
+		Hub:       func() *channels.Hub { return g.hub },
+		Home:      func() string { return g.web.Home() },
+		Patience:  func() time.Duration { return g.now.Load().Tools.ApprovalTimeout },
+		Brief:     g.Brief,
 	})
 	return g.openWorkspace(ctx)
 }
@@ -325,7 +335,7 @@ func (g *gateway) openPool() {
 		ToolStats:  func() string { return oversight.Statistics(g.stats, g.texts.Gateway.Tools) },
 		Undo:       toolboxOf(g).undo,
 		Left:       g.shell.EndConversation,
-		Background: backgroundTasks(g.shell),
+		Background: programs.Background(g.shell),
 	}, agent.Settings{})
 }
 
@@ -335,12 +345,28 @@ func (g *gateway) forgetSession(ctx context.Context, id chat.SessionID) error {
 	return errors.Join(g.shell.ForgetSession(ctx, id), g.pool.Forget(ctx, id))
 }
 
+// upkeepOf returns what removes what is old.
+func upkeepOf(g *gateway) upkeep.Upkeep {
+	return upkeep.Upkeep{
+		Periods: func() upkeep.Periods { return upkeep.Periods(g.now.Load().Retention) },
+		DataDir: g.Config.DataDir, Zone: g.Config.Zone(), Log: g.Log, Removed: g.observer.Removed,
+		Pool: g.pool, Hub: g.hub, Audit: g.auditLog, Page: g.browser,
+		HasJob: jobHostOf(g).exists, Forget: g.forgetSession,
+		Sizes: sizes.Keeper{
+			Store: g.store, DataDir: g.Config.DataDir, Workspace: g.Config.Workspace,
+			Room: g.space.CheckFor, Log: g.Log, Measured: g.observer.Measured,
+		},
+	}
+}
+
 // commands are those that the agent has besides its own.
 func (g *gateway) commands() []agent.Command {
 	cron := agent.Command{Name: "cron", Help: g.texts.Gateway.Commands.Cron, Do: jobHostOf(g).command}
 	groups := agent.Command{Name: "groups", Help: g.texts.Gateway.Commands.Groups, Do: toolboxOf(g).groups}
-	servers := agent.Command{Name: "mcp", Help: g.texts.Gateway.Commands.MCP, Do: g.mcpManager.Command}
-	return append(g.knowledge.commands(), cron, groups, servers)
+	servers := agent.Command{Name: "mcp", Help: g.texts.Gateway.Commands.MCP, Do: g.mcp.Manager.Command}
+	tell := func(ctx context.Context, m chat.Message) (string, error) { return g.mcpServer.Command(ctx, m) }
+	code := agent.Command{Name: "code", Help: g.texts.Gateway.Commands.Code, Do: tell}
+	return append(g.knowledge.commands(), cron, groups, servers, code)
 }
 
 // menu is what the channels show people of all commands.

@@ -46,6 +46,8 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 		Metrics:   g.observer.Handler(),
 		Audit:     g.auditLog.Add,
 		API:       g.api.Serve,
+		MCP:       g.mcpServer.Serve,
+		SignIn:    g.mcp.SignIn.Pages(),
 	}
 	if g.browser != nil {
 		cfg.Chat = g.browser.Serve

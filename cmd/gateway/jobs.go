@@ -30,7 +30,7 @@ func (j jobHost) openScheduler() {
 			ID:       jobs.HeartbeatID,
 			Schedule: scheduler.Schedule{Every: c.Heartbeat.Every},
 			Do: func(ctx context.Context, job scheduler.Job, r scheduler.Run) (scheduler.Ended, error) {
-				j.forgetOldSessions(ctx)
+				upkeepOf(j.app).ForgetJobs(ctx)
 				return beat.Run(ctx, job, r)
 			},
 		})
@@ -135,18 +135,5 @@ func (j jobHost) heartbeat() jobs.Heartbeat {
 		Scheduler: func() *scheduler.Scheduler { return j.app.scheduler },
 		Deliver:   j.app.pool.Deliver,
 		Texts:     j.app.texts.Gateway.Heartbeat,
-	}
-}
-
-// forgetOldSessions deletes the sessions of jobs that no longer exist.
-func (j jobHost) forgetOldSessions(ctx context.Context) {
-	err := jobs.Sessions{
-		List:   j.app.pool.Sessions().Talks,
-		Exists: j.exists,
-		Idle:   j.app.pool.Resting,
-		Forget: j.app.forgetSession,
-	}.Sweep(ctx)
-	if err != nil {
-		j.app.Log.Error("sessions of jobs that are gone could not be deleted", "err", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"time"
@@ -19,7 +18,7 @@ import (
 	"parley/scheduler/jobs"
 	"parley/tools"
 	"parley/tools/recall"
-	"parley/workspace"
+	"parley/tools/trust"
 )
 
 // A knowledge is what the agent knows beyond the conversation at hand: the
@@ -29,25 +28,15 @@ type knowledge struct {
 	history *memory.History
 	notes   *memory.Notes
 	skills  *skills.Library
-	files   keptFiles
+	files   *memory.Cache // those of the workspace that each request is made of
 }
-
-// keptFiles are the files of the workspace that each request is made of: they are
-// read again only when they have changed.
-type keptFiles struct {
-	memory.Reader
-	dir workspace.Names
-}
-
-// ReadDir returns what is in a folder.
-func (p keptFiles) ReadDir(name string) ([]fs.DirEntry, error) { return p.dir.ReadDir(name) }
 
 // openKnowledge opens what the workspace and the store hold of it.
 func (g *gateway) openKnowledge() {
 	names := g.files.Names()
 	history := memory.NewHistory(g.files, g.Log)
 	versions := memory.NewVersions(names, g.store, g.Log)
-	kept := keptFiles{memory.Cached(names), names}
+	kept := memory.Cached(names)
 	hasProgram := func(name string) bool {
 		_, err := exec.LookPath(name)
 		return err == nil
@@ -101,7 +90,7 @@ func (k knowledge) dream(ctx context.Context, _ scheduler.Job, r scheduler.Run) 
 	}
 	read, changes, err := dreamer.DreamAll(ctx)
 	tokens, cost := book.RunUsage(ctx, run)
-	jobHostOf(k.app).forgetOldSessions(ctx)
+	upkeepOf(k.app).ForgetJobs(ctx)
 	note := memory.DreamNote(k.app.texts.Gateway.Dream, summed, read, changes)
 	return scheduler.Ended{Note: note, Tokens: tokens, Cost: cost}, errors.Join(left, err)
 }
@@ -135,12 +124,14 @@ func (k knowledge) commands() []agent.Command {
 	dream := func(ctx context.Context, m chat.Message) (string, error) {
 		return k.notes.DreamCommand(ctx, m, k.app.texts.Gateway.Dream.Usage, k.dreamNow)
 	}
+	trustFiles := trust.Command(k.app.files, k.app.shell, k.app.auditLog.Add, k.app.texts)
 	return []agent.Command{
 		{Name: "memory", Help: help.Memory, Do: k.notes.MemoryCommand},
 		{Name: "remember", Help: help.Remember, Do: k.notes.RememberCommand},
 		{Name: "forget", Help: help.Forget, Do: k.notes.ForgetCommand},
 		{Name: "dream", Help: help.Dream, Do: dream},
 		{Name: "skills", Help: help.Skills, Do: k.listSkills},
+		{Name: "trust", Help: help.Trust, When: agent.InOrder, Do: trustFiles},
 	}
 }
 

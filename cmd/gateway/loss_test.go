@@ -201,6 +201,82 @@ func TestBrokenHeadIsReplaced(t *testing.T) {
 	}
 }
 
+// TestDamagedLog: P18. If only the log of the store is damaged or missing, the next start goes
+// on with all that came before, although there is an older copy; what was there is kept, the
+// owner is told, and nothing is answered twice. Before that, doctor says so.
+func TestDamagedLog(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		damage func(file string) error
+		kept   []string
+		aside  string // a file that is kept
+	}{
+		"record": {spoilLog, []string{"heard one"}, "parley.db.wal/0*"},
+		"only the file was copied": {func(file string) error {
+			return errors.Join(os.RemoveAll(bolt.LogOf(file)), os.Remove(file+".mark"))
+		}, nil, backup.StoreFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTestGateway(t, echo)
+			w.start()
+			w.tg.Say(person, "zero")
+			w.says(person, "heard zero")
+			w.stop()
+			w.copyStore()
+			w.start()
+			for _, text := range []string{"one", "two", "three"} {
+				w.tg.Say(person, text)
+				w.says(person, "heard "+text)
+			}
+			w.kill()
+			if err := c.damage(filepath.Join(w.dir, backup.StoreFile)); err != nil {
+				t.Fatal(err)
+			}
+			w.doctorFinds("goes on without these changes")
+			w.start()
+			w.told(person, "that changes are lost", func(texts []string) bool {
+				return strings.Contains(texts[len(texts)-1], "The latest changes of my store were damaged")
+			})
+			w.tg.Say(person, "four")
+			answers := w.told(person, "an answer", func(texts []string) bool { return texts[len(texts)-1] == "heard four" })
+			for _, text := range []string{"heard one", "heard two", "heard three"} {
+				if n := strings.Count(strings.Join(answers, "\n"), text); n != 1 {
+					t.Errorf("%s was said %d times", text, n)
+				}
+			}
+			out := w.exported(fmt.Sprintf("telegram:%d", person))
+			for _, text := range append(c.kept, "heard zero", "heard four") {
+				if !strings.Contains(out, text) {
+					t.Errorf("%s is lost: %s", text, out)
+				}
+			}
+			if found, _ := filepath.Glob(filepath.Join(w.dir, "damaged-*", c.aside)); len(found) != 1 {
+				t.Errorf("kept: %q", found)
+			}
+		})
+	}
+}
+
+// spoilLog flips a bit of the first record of the log that has an answer to "two".
+func spoilLog(file string) error {
+	segments, err := filepath.Glob(filepath.Join(bolt.LogOf(file), "0*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range segments {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if at := bytes.Index(data, []byte("heard two")); at >= 0 {
+			data[at] ^= 1
+			return os.WriteFile(path, data, 0o600)
+		}
+	}
+	return errors.New("the log does not have it")
+}
+
 // fails runs the gateway, which must end with the exit code that service
 // managers do not answer with another start, and say all of texts.
 func (w *testGateway) fails(texts ...string) {

@@ -53,7 +53,7 @@ func TestRS22KillBeforeApproval(t *testing.T) {
 		return string(out), err
 	}
 	out, err := run("mcp", "approve", "notes", "aaaaaaaa")
-	if err == nil || !strings.Contains(out, "it has changed again since it was shown") {
+	if err == nil || !strings.Contains(out, "this is not the code of what waits now") {
 		t.Errorf("approved by another code: %s %v", out, err)
 	}
 	out, err = run("mcp", "approve", "notes") // without an answer
@@ -63,13 +63,25 @@ func TestRS22KillBeforeApproval(t *testing.T) {
 	if out, err = run("doctor"); !strings.Contains(out, "mcp notes") || !strings.Contains(out, "1 change waits") {
 		t.Errorf("doctor: %s %v", out, err)
 	}
-	if out, err = run("mcp", "approve", "notes", code[1]); err != nil {
+	for numbers, want := range map[string]string{"2": "there is no change of that number: 2 of 1", "read": `"read" is not the number of a change`} {
+		if out, err = run("mcp", "approve", "notes", code[1], numbers); err == nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %s %v", numbers, out, err)
+		}
+	}
+	if out, err = run("mcp", "approve", "notes", code[1], "1"); err != nil || !strings.Contains(out, "Approved of notes: 1.") {
 		t.Fatalf("%s %v", out, err)
 	}
 	waitFor(t, "the tool", func() bool {
 		out, err = run("mcp", "list")
-		return err == nil && strings.Contains(out, "1 tools")
+		return err == nil && strings.Contains(out, "  1 tool ")
 	})
+	if want := "  no calls\n"; !strings.Contains(out, want) || strings.Contains(out, " \n") {
+		t.Errorf("%q lacks %q, or has blanks at the end of a line", out, want)
+	}
+	out, err = run("mcp", "test", "notes")
+	if want := "notes works: it offers 1 tool\n"; err != nil || !strings.Contains(out, want) {
+		t.Errorf("%s %v", out, err)
+	}
 	if got := w.does(person, "mcp_notes_read {}"); !strings.Contains(got, "this is read") {
 		t.Errorf("approved: %s", got)
 	}

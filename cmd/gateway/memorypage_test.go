@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/chat"
+	"parley/tools/network/networktest"
 )
 
 // TestMemoryPage: what people have the agent remember stands on the owner's page
@@ -17,7 +18,7 @@ import (
 func TestMemoryPage(t *testing.T) {
 	t.Parallel()
 	w := newTestGateway(t, echo)
-	w.more["http"], w.more["dream"] = map[string]any{"listen": freePort(t)}, map[string]any{"cron": "0 4 * * *"}
+	w.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
 	const anna = person + 1
 	for _, id := range []int64{person, anna} {
 		w.tg.Say(id, "/remember tea")

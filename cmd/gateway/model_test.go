@@ -157,7 +157,7 @@ func TestOddToolCalls(t *testing.T) {
 // A context window that instructions and tools fill is told of at the start.
 func TestLittleRoom(t *testing.T) {
 	t.Parallel()
-	for window, want := range map[int]bool{4000: true, 64000: false} {
+	for window, want := range map[int]bool{2000: true, 4000: false, 8000: false} {
 		w := newTestGateway(t, obedient)
 		w.model["contextWindow"] = window
 		w.start()

@@ -36,14 +36,14 @@ func (g *gateway) settings(ctx context.Context, c *config.Config) (agent.Setting
 	if err != nil {
 		return agent.Settings{}, err
 	}
-	all, err := kit(ctx, tools.Scope{
-		From: chat.Sender{Role: chat.Owner}, Window: c.Models[c.Agent.Model].ContextWindow,
-	})
+	main := c.Models[c.Agent.Model]
+	room := llm.Room{Window: main.ContextWindow, Lean: c.Agent.IsLean(main)}
+	all, err := kit(ctx, tools.Scope{From: chat.Sender{Role: chat.Owner}, Window: room.Window, Lean: room.Lean})
 	if err != nil {
 		return agent.Settings{}, fmt.Errorf("tools: %w", err)
 	}
 	g.offered.Store(all)
-	g.warnIfCrowded(ctx, c, all)
+	g.warnIfCrowded(ctx, room, all)
 	g.kit.Store(&kit)
 	return agent.Settings{
 		Models: g.models(c), Model: c.Agent.Model, ModelsOff: g.policy.ModelsOff,
@@ -54,15 +54,12 @@ func (g *gateway) settings(ctx context.Context, c *config.Config) (agent.Setting
 }
 
 // warnIfCrowded warns if instructions and tools leave the model little room for talk.
-func (g *gateway) warnIfCrowded(ctx context.Context, c *config.Config, all *tools.Kit) {
-	system, _ := g.knowledge.prompt().System(ctx, "", chat.TheOwner) // of files that cannot be read it says so
-	n := len(system)
-	for _, t := range all.Specs() {
-		n += len(t.Name) + len(t.Description) + len(t.Schema)
-	}
-	if m := c.Models[c.Agent.Model]; n/4 > m.ContextWindow/2 {
-		g.Log.Warn("instructions and tools leave little room for talk: raise contextWindow, or switch tools off",
-			"model", c.Agent.Model, "contextWindow", m.ContextWindow, "taken", n/4)
+func (g *gateway) warnIfCrowded(ctx context.Context, room llm.Room, all *tools.Kit) {
+	system, _ := g.knowledge.prompt().System(ctx, "", chat.TheOwner, room) // of files that cannot be read it says so
+	taken := llm.Request{System: system, Tools: all.Specs()}.EstimateFixedTokens()
+	if taken > room.Window/2 {
+		const text = "instructions and tools leave little room for talk: raise contextWindow or use a lean agent.prompt"
+		g.Log.Warn(text, "contextWindow", room.Window, "taken", taken)
 	}
 }
 
@@ -86,7 +83,7 @@ func (g *gateway) models(c *config.Config) map[string]agent.Model {
 			answer = min(maxTokens, m.ContextWindow/4)
 		}
 		all[name] = agent.Model{Model: llm.Limit(modelTime)(llm.Fallback(chain...)), Window: m.ContextWindow,
-			MaxTokens: answer, Vision: driverOf(m).Sees()}
+			MaxTokens: answer, Vision: driverOf(m).Sees(), Lean: c.Agent.IsLean(m)}
 	}
 	return all
 }

@@ -29,7 +29,7 @@ func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.St
 	c := g.Config
 	cfg := bolt.Config{
 		Dir: c.DataDir, Log: g.Log, Brief: g.Brief, Patience: lockPatience,
-		Probe: probeStore, Stopped: stopped, Committed: g.observer.Committed,
+		Stopped: stopped, Committed: g.observer.Committed,
 	}
 	opened, replaced, err := restorer(c, g.Log).OpenStore(ctx, cfg, g.Anew)
 	if err != nil { // and not a nil *bolt.Store, which is no nil store.Store
@@ -41,11 +41,6 @@ func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.St
 	return opened, notes, nil
 }
 
-// probeStore reads a whole store file in a process of its own.
-func probeStore(ctx context.Context, file string) (damaged []string, err error) {
-	return bolt.ProbeInChild(ctx, file, "probe")
-}
-
 // restorer puts copies in the place of the data of c.
 func restorer(c *config.Config, log *slog.Logger) backup.Restorer {
 	return backup.Restorer{
@@ -53,7 +48,6 @@ func restorer(c *config.Config, log *slog.Logger) backup.Restorer {
 		Workspace: c.Workspace,
 		Config:    c.File,
 		HasConfig: c.Found,
-		Probe:     probeStore,
 		Settle: func(ctx context.Context, s *bolt.Store) (backup.Waiting, error) {
 			return settle(ctx, c, s)
 		},
@@ -132,6 +126,7 @@ func (g *gateway) openWorkspace(ctx context.Context) error {
 		return err
 	}
 	host.Restrict(g.Log, c.DataDir, c.Workspace)
+	workspace.OriginsOf(g.files).Prune(g.Log)
 	if _, err := g.files.Seed(); err != nil {
 		return fmt.Errorf("write the agent's first files: %w", err)
 	}

@@ -33,13 +33,14 @@ func (o ownerAPI) view() web.Gateway {
 		},
 		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
 		ToolAdmin: o.toolAdmin(),
-		MCP:       mcppages.Admin{Manager: o.app.mcpManager, Zone: o.app.Config.Zone()},
+		MCP:       mcppages.Admin{Manager: o.app.mcp.Manager, Zone: o.app.Config.Zone()},
 		Scheduler: o.jobs(),
 		Notes:     o.app.knowledge.notes,
 		Model:     func() string { return o.app.now.Load().Agent.Model },
 		Reasons:   o.reasons,
 		Warnings:  o.warnings,
 		Damaged:   o.app.verifier.Damaged,
+		Disk:      o.disk,
 		Channels:  o.channels, Pairings: o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
 		Usage: o.app.pool.Budget().Usage, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
 	}
@@ -57,8 +58,20 @@ func (o ownerAPI) toolAdmin() toolpages.Admin {
 		Approvals: o.app.pool.Sessions().Approvals,
 		Revoke:    o.app.pool.Sessions().Revoke,
 		Audit:     o.app.auditLog.Add,
+		Changes:   o.changes,
 		Zone:      o.app.Config.Zone(),
 	}
+}
+
+// changes lists the latest events of the audit log whose text begins with prefix: at most 20, of some days.
+func (o ownerAPI) changes(ctx context.Context, prefix string) (all []toolpages.Change, err error) {
+	events, err := o.app.auditLog.Chain().Tail(ctx, 20_000)
+	for _, e := range events {
+		if len(all) < 20 && e.Kind == "config" && strings.HasPrefix(e.What, prefix) {
+			all = append(all, toolpages.Change{Time: e.Time, Who: e.Who, What: e.What})
+		}
+	}
+	return all, err
 }
 
 // people lists who has used the agent lately. What an owner may know them by is the beginning of

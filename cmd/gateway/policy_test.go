@@ -15,12 +15,9 @@ import (
 // toolLister is a model that says which of the tools it knows are offered, and
 // whether it was told of some that are off.
 func toolLister(_ context.Context, r llmtest.Request) llmtest.Reply {
-	var offered []string
-	for _, t := range r.Tools {
-		if slices.Contains([]string{"calculator", "read_file", "web_search"}, t.Name) {
-			offered = append(offered, t.Name)
-		}
-	}
+	known := append(toFind(r), names(r)...)
+	isNot := func(name string) bool { return !slices.Contains(known, name) }
+	offered := slices.DeleteFunc([]string{"calculator", "read_file", "web_search"}, isNot)
 	told := ""
 	for _, m := range r.Messages {
 		if _, notice, ok := strings.Cut(m.Content, "tools off here: "); ok && m.Role == "system" {
@@ -65,6 +62,12 @@ func TestB073Policy(t *testing.T) {
 	says(person, "calculator read_file web_search; off: ")
 	set(http.StatusOK, `{"target_type":"channel","target_value":"telegram","config":{"category_overrides":{"net":{"label":"Network","tools":["web_search"]}},"forced_category_states":{"net":false}}}`)
 	says(person, "calculator read_file; off: net (Network)")
+	waitFor(t, "the page shows the changes, the latest first", func() bool {
+		_, page := owner.do("GET", "/admin/policy", nil)
+		_, changes, found := strings.Cut(page, "Last changes")
+		channel := strings.Index(changes, "net off, net has web_search")
+		return found && channel > 0 && strings.Index(changes, "crawler on, data off") > channel
+	})
 	set(http.StatusBadRequest, `{"target_type":"planet","target_value":"x","config":{}}`)
 
 	w.kill()

@@ -11,6 +11,7 @@ import (
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
+	"parley/tools/network/networktest"
 )
 
 const (
@@ -195,7 +196,7 @@ func (w *testGateway) shown(channel, what string, ok func(discordtest.Message) b
 func TestQuestionOnTheWeb(t *testing.T) {
 	t.Parallel()
 	w := newTestGateway(t, curious)
-	w.more["http"] = map[string]any{"listen": freePort(t)}
+	w.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
 	w.start()
 	v := w.visit()
 	v.say("first", "message-1", "paint it")

@@ -243,7 +243,7 @@ func TestReplay(t *testing.T) {
 		reply.Usage = &llm.Usage{In: len(r.Body) / 4, Out: 5}
 		return reply
 	})
-	w.model["contextWindow"] = 11500
+	w.model["contextWindow"] = 8400
 	w.start()
 	say := func(text string) {
 		n := len(botTexts(w.tg.Chat(person)))

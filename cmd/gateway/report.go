@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/cmd/gateway/sandboxes"
+	"parley/cmd/gateway/upkeep"
 	"parley/texts"
 	"parley/web/observe"
 )
@@ -44,11 +45,17 @@ func (o ownerAPI) report(ctx context.Context) (lines []string) {
 		}
 		lines = append(lines, say.Channel.With(s.Channel, state, s.Pending, s.Dropped))
 	}
+	lines = append(lines, say.OnDisk.With(o.disk(ctx)))
 	if n := len(dead); n > 0 {
 		last := dead[n-1]
 		lines = append(lines, say.DeadLetters.With(n, last.Session(), last.Reason))
 	}
 	return lines
+}
+
+// disk tells what takes how much of the disk.
+func (o ownerAPI) disk(ctx context.Context) string {
+	return upkeep.Sizes(ctx, o.app.store, o.app.Config.Zone(), o.app.texts.Gateway.Report)
 }
 
 // queues are what waits, for the metrics.

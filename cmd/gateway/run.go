@@ -12,6 +12,7 @@ import (
 	"parley/chat"
 	"parley/cmd/gateway/sandboxes"
 	"parley/config"
+	"parley/host"
 	"parley/store"
 )
 
@@ -36,6 +37,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 			}
 		})
 	}
+	g.mcp.SignIn.Start() // before anybody can answer what nobody waits for
 	run(&outbox, func() error { return g.hub.Work(work) })
 	outbox.Go(func() { g.auditLog.Run(work) })
 	outbox.Go(func() { g.cache.Run(work) })
@@ -46,7 +48,9 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	run(&intake, func() error { return g.scheduler.Run(ctx) })
 	intake.Go(func() { g.Watch(ctx, g.apply) })
 	intake.Go(func() { g.shell.Run(ctx) })
+	intake.Go(func() { host.ReturnMemory(ctx) })
 	intake.Go(func() { g.copies().Run(ctx) })
+	intake.Go(func() { upkeepOf(g).Run(ctx) })
 	intake.Go(func() { sandboxes.LogChoice(ctx, g.sandbox, g.Log) })
 	intake.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
 	for i, s := range g.servers {
@@ -65,6 +69,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	stop()
 	rest()
 	outbox.Wait()
+	_ = g.mcpServer.Close() // its sessions have ended, whatever they say
 	for _, s := range g.servers {
 		_ = s.Close()
 	}

@@ -35,6 +35,7 @@ type testGateway struct {
 	channels map[string]any // of config.json
 	model    map[string]any // the main one, of config.json
 	more     map[string]any // further keys of config.json
+	dreams   string         // when they are due, as cron has it: not while a test runs; "": never
 	args     []string       // of the gateway's command line
 	program  string         // that is run; "": parley
 	uid      int            // of the user who runs it, if it is not this one
@@ -111,6 +112,7 @@ func newTestGatewayAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *
 		},
 	}
 	w.more = map[string]any{}
+	w.dreams = time.Now().UTC().Add(12 * time.Hour).Format("4 15 * * *")
 	t.Cleanup(func() {
 		w.kill()
 		w.tg.Close()
@@ -129,6 +131,7 @@ func (w *testGateway) config() {
 		"owners":   w.owners,
 		"timezone": "UTC",
 		"http":     map[string]any{"listen": "127.0.0.1:0"},
+		"dream":    map[string]any{"cron": w.dreams},
 		"models":   map[string]any{"main": w.model},
 		"channels": w.channels,
 	}

@@ -11,6 +11,7 @@ import (
 	"parley/agent"
 	"parley/channels"
 	"parley/chat"
+	"parley/cmd/gateway/mcpservers"
 	"parley/config"
 	"parley/memory"
 	"parley/scheduler"
@@ -58,6 +59,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 	}
 	inBubble(t, func(t *testing.T, w *watch) {
 		w.texts = textstest.Wide()
+		w.mcp = &mcpservers.Parts{}
 		for _, w.stats = range []*tools.Stats{none, used} {
 			allFromCatalogue(t, oversight.Statistics(w.stats, w.texts.Gateway.Tools), data)
 		}

@@ -9,15 +9,16 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/cmd/gateway/mcpservers"
 	"parley/config"
 	"parley/llm"
 	"parley/scheduler"
 	"parley/tools"
 	"parley/tools/agents"
+	"parley/tools/catalog"
 	"parley/tools/custom"
 	"parley/tools/files"
-	"parley/tools/mcp"
-	"parley/tools/mcp/catalog"
+	"parley/tools/mcp/prompts"
 	"parley/tools/oversight"
 	"parley/tools/policy"
 	"parley/workspace"
@@ -33,14 +34,6 @@ type kitMaker func(context.Context, tools.Scope) (*tools.Kit, error)
 
 // kits returns what makes the tools of a turn, as c says.
 func (t toolbox) kits(c *config.Config) (kitMaker, error) {
-	rules := tools.Rules{}
-	for name := range c.Tools.MCPServers {
-		rules[mcp.Category(name)] = tools.Rule(c.Tools.Rules[mcp.CategoryAll])
-	}
-	for category, rule := range c.Tools.Rules {
-		rules[category] = tools.Rule(rule)
-	}
-	t.app.mcp.Use(c.Tools.MCPServers)
 	t.app.sandbox.Use(c.Tools.Exec.Sandbox)
 	own := t.customTools(c)
 	sources, err := toolSources(c, toolHost{
@@ -55,7 +48,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		sandbox:  t.app.sandbox,
 		shell:    t.app.shell,
 		custom:   own,
-		mcp:      t.app.mcp,
+		mcp:      t.app.mcp.Servers,
 		agents: agents.Config{
 			Runner:   t.app.pool.Subagents(),
 			Texts:    &t.app.texts.Tools.Subtask,
@@ -70,7 +63,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		id := own.Overrides[name].Tool
 		t.app.Log.Warn("no custom tool for the place of a built-in one", "tool", name, "custom", id)
 	}
-	sources = rules.Permit(sources...)
+	sources = mcpservers.Rules(c.Tools.MCPServers, c.Tools.Rules).Permit(sources...)
 	t.app.policy.Configure(policy.Offer{Sources: sources, Models: slices.Sorted(maps.Keys(c.Models))})
 	t.app.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
 	approver := oversight.Approver{
@@ -96,13 +89,16 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		return append(first, tools.Standard(pipeline)...)
 	}
 	t.app.ownTools.Store(&ownTools{own, stages})
+	t.app.mcp.Use(c.Tools.MCPServers, func(ctx context.Context, s tools.Scope, one tools.Source) (*tools.Kit, error) {
+		return t.app.policy.Kit(ctx, s, []tools.Source{one}, stages(s)...)
+	})
 	lists := new(catalog.Catalog)
 	return func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
 		kit, err := t.app.policy.Kit(ctx, s, sources, stages(s)...)
 		if err != nil {
 			return nil, err
 		}
-		return lists.Shorten(kit, s), nil
+		return prompts.Offer(lists.Shorten(t.app.mcp.Servers.Instruct(kit, s), s), &t.app.texts.Tools.MCP), nil
 	}, nil
 }
 
@@ -130,6 +126,7 @@ func (t toolbox) customTools(c *config.Config) *custom.Source {
 		MaxTimeout:  c.Tools.Custom.MaxTimeout,
 		Overrides:   overridesOf(c),
 		Off:         !c.Tools.Custom.Enable,
+		Visit:       t.app.shell.Visit,
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"parley/agent/subagents"
 	"parley/chat"
 	"parley/cmd/gateway/sandboxes"
 	"parley/config"
@@ -117,18 +116,6 @@ func commandSettings(e config.Exec) shell.Settings {
 		Processes:   e.Processes,
 		OnlyOwners:  e.Sandbox == "none",
 	}
-}
-
-// backgroundTasks are the commands in the background, as the agent knows them.
-func backgroundTasks(s *shell.Shell) subagents.Background {
-	list := func(ctx context.Context, id chat.SessionID) (all []subagents.BackgroundTask, err error) {
-		working, err := s.Working(ctx, id)
-		for _, c := range working {
-			all = append(all, subagents.BackgroundTask{ID: c.ID, What: c.Command, Began: c.Began})
-		}
-		return all, err
-	}
-	return subagents.Background{List: list, Stop: s.Stop}
 }
 
 // builtInTools are the tools that there are. They are made to see what they are, and not called.

@@ -192,8 +192,8 @@ func (h *chaos) checkRuns(ids []string) {
 	h.revive()
 	before := map[string]scheduler.Job{}
 	for _, id := range ids {
-		before[id] = h.job(id, "at rest", func(j scheduler.Job) bool {
-			return len(j.Runs) == 0 || !slices.Contains([]scheduler.Outcome{scheduler.Waiting, scheduler.Running, scheduler.Sending}, j.Runs[len(j.Runs)-1].Outcome)
+		before[id] = h.job(id, "at rest", func(j scheduler.Job) bool { // and not about to run
+			return time.Until(j.Next) > 10*time.Second && (len(j.Runs) == 0 || !slices.Contains([]scheduler.Outcome{scheduler.Waiting, scheduler.Running, scheduler.Sending}, j.Runs[len(j.Runs)-1].Outcome))
 		})
 	}
 	h.testGateway.kill()

@@ -547,12 +547,7 @@ func TestTourCommands(t *testing.T) {
 		w.config()
 		w.logs("config reloaded", n)
 	}
-	names := func() (all []string) {
-		for _, t := range w.lastAsked().Tools {
-			all = append(all, t.Name)
-		}
-		return all
-	}
+	names := func() []string { return append(names(w.lastAsked()), toFind(w.lastAsked())...) }
 	offered := func() bool { return slices.Contains(names(), "list_dir") }
 	try := func(who int64, path string) string {
 		n := len(w.asked())
@@ -567,7 +562,7 @@ func TestTourCommands(t *testing.T) {
 		t.Errorf("everybody may, and is told %q", text)
 	}
 	rules("owners", 1)
-	const gone = "Error: Tool 'list_dir' not found. Available: ask_user, calculator, crawl_batch, cron, execute_python, fetch_page, get_weather, json_process, memory_search, message, multi_agent, new_task, spawn, text_process, web_fetch, web_search" + tellsModel // D-020
+	const gone = "Error: Tool 'list_dir' not found. Available: ask_user, cron, memory_search, message, spawn, web_fetch, web_search, find_tool, call_tool" + tellsModel // D-020
 	if text := try(asker, "."); offered() || text != gone {
 		t.Errorf("who is no owner is told %q", text)
 	}
@@ -576,13 +571,13 @@ func TestTourCommands(t *testing.T) {
 	}
 	with := names()
 	rules("off", 2)
-	owners := strings.Replace(gone, "cron, ", "cron, exec, exec_status, exec_stop, ", 1)
+	owners := strings.Replace(gone, "cron, ", "cron, exec, ", 1)
 	if text := try(person, "."); offered() || text != owners {
 		t.Errorf("what is off: %q", text)
 	}
 	left := names()
 	gap := slices.DeleteFunc(with, func(name string) bool { return slices.Contains(left, name) })
-	const files = "[edit_file file_delete file_exists file_mkdir glob grep list_dir notebook_edit read_file write_file]"
+	const files = "[edit_file list_dir read_file write_file file_delete file_exists file_mkdir glob grep notebook_edit]"
 	if got := fmt.Sprint(gap); got != files {
 		t.Errorf("D-028: switching off files takes away %s, want %s", got, files)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/tools/network/networktest"
 	"parley/web/webtest"
 )
 
@@ -54,7 +55,7 @@ func TestTourPage(t *testing.T) {
 		return llmtest.Reply{Text: "All " + probe + " done."}
 	})
 	s.owners = append(s.owners, "web")
-	s.more["http"] = map[string]any{"listen": freePort(t)}
+	s.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
 	url = s.site(func(rw http.ResponseWriter, r *http.Request) {
 		select {
 		case <-gate:

@@ -5,17 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
+	"parley/tools/network/networktest"
 )
 
 // A venue is a network as people see it who talk there, each in a chat of
@@ -48,7 +46,7 @@ var venues = map[string]func(w *testGateway, reach func(point string)) venue{
 		return onDiscord{w, reach}
 	},
 	"web": func(w *testGateway, reach func(string)) venue {
-		w.more["http"] = map[string]any{"listen": freePort(w.t)}
+		w.more["http"] = map[string]any{"listen": networktest.FreeAddress(w.t)}
 		return &onWeb{testGateway: w, reach: reach}
 	},
 }
@@ -65,21 +63,6 @@ func spell(names map[string]string, name string) string {
 		return short
 	}
 	return name
-}
-
-// freePort returns an address that stays the gateway's while it is dead: not
-// one that the system gives to others.
-func freePort(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("there is no free port")
-	return ""
 }
 
 type onTelegram struct{ *testGateway }

@@ -50,7 +50,7 @@ func (m model) Generate(ctx context.Context, req llm.Request, stream func(llm.De
 			stream(llm.Delta{Text: word})
 		}
 	}
-	msg.Usage = estimateUsage(req, msg)
+	msg.Usage = llm.Usage{In: req.EstimateTokens(), Out: msg.EstimateTokens()}
 	return msg, nil
 }
 
@@ -176,12 +176,4 @@ func parseCall(line string) (name, args string) {
 		}
 	}
 	return "", ""
-}
-
-const bytesPerToken = 4
-
-func estimateUsage(req llm.Request, answer llm.Message) llm.Usage {
-	in, _ := json.Marshal(req.Messages)
-	out, _ := json.Marshal(answer)
-	return llm.Usage{In: (len(req.System) + len(in)) / bytesPerToken, Out: len(out) / bytesPerToken}
 }

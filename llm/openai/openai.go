@@ -39,6 +39,7 @@ func New(c Config) llm.Model {
 
 type model struct {
 	cfg     Config
+	tools   toolList
 	profile atomic.Pointer[profile] // the parameters that the provider is known to accept
 }
 
@@ -67,7 +68,11 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 	w := newWatchdog(ctx)
 	defer w.stop()
-	t := &transport{base: m.cfg.Transport, watchdog: w}
+	tools, err := m.tools.encode(req.Tools)
+	if err != nil {
+		return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Err: err}
+	}
+	t := &transport{base: m.cfg.Transport, tools: tools, watchdog: w}
 	s, err := m.cfg.client(t).CreateChatCompletionStream(w.ctx, p.newRequest(m.cfg, req))
 	if err != nil {
 		return llm.Message{}, w.causeOf(err)

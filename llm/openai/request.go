@@ -1,7 +1,12 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -12,16 +17,17 @@ import (
 // is the same.
 const minTemperature = 1e-6
 
-// newRequest returns req as OpenAI's API has it.
+// newRequest returns req as OpenAI's API has it, without the tools (see toolList).
 func (p *profile) newRequest(c Config, req llm.Request) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{
 		Model:    c.Model,
 		Messages: make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1),
 	}
+	most := cmp.Or(req.MaxTokens, c.MaxTokens)
 	if p.completionTokens {
-		r.MaxCompletionTokens = c.MaxTokens
+		r.MaxCompletionTokens = most
 	} else {
-		r.MaxTokens = c.MaxTokens //nolint:staticcheck // the only name that most vendors know
+		r.MaxTokens = most //nolint:staticcheck // the only name that most vendors know
 	}
 	if c.Temperature != nil && !p.noTemperature {
 		r.Temperature = float32(max(*c.Temperature, minTemperature))
@@ -36,10 +42,7 @@ func (p *profile) newRequest(c Config, req llm.Request) openai.ChatCompletionReq
 	for _, m := range req.Messages {
 		r.Messages = append(r.Messages, p.newMessage(c, m))
 	}
-	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, newTool(t))
-	}
-	if len(r.Tools) > 0 {
+	if len(req.Tools) > 0 {
 		r.ReasoningEffort = p.effort
 	}
 	return r
@@ -93,4 +96,36 @@ func newTool(t llm.ToolSpec) openai.Tool {
 		Type:     openai.ToolTypeFunction,
 		Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema},
 	}
+}
+
+// A toolList encodes the tools of requests. They are most of what a request says, and nearly always those of
+// the one before, so that the encoding is kept, and shared by all requests under way.
+type toolList struct{ last atomic.Pointer[encodedTools] }
+
+// encodedTools are tools and the end of a request that has them.
+type encodedTools struct {
+	specs []llm.ToolSpec
+	end   []byte
+}
+
+// encode returns what takes the place of the last brace of a request without tools; nil if there are none. It
+// must not be modified.
+func (l *toolList) encode(specs []llm.ToolSpec) ([]byte, error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	if last := l.last.Load(); last != nil && slices.EqualFunc(last.specs, specs, llm.ToolSpec.Equal) {
+		return last.end, nil
+	}
+	list := make([]openai.Tool, 0, len(specs))
+	for _, t := range specs {
+		list = append(list, newTool(t))
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("encode the tools: %w", err)
+	}
+	end := slices.Concat([]byte(`,"tools":`), text, []byte("}"))
+	l.last.Store(&encodedTools{slices.Clone(specs), end})
+	return end, nil
 }

@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -14,6 +16,7 @@ import (
 // show: headers, and what vendors send between the chunks.
 type transport struct {
 	base     http.RoundTripper
+	tools    []byte    // the end of the request, in place of its last brace; nil: it has no tools
 	watchdog *watchdog // nil: the answer is not a stream
 	body     *eventStream
 }
@@ -21,6 +24,11 @@ type transport struct {
 // Do implements openai.HTTPDoer. It follows no redirects: the key is meant for the
 // configured address only.
 func (t *transport) Do(req *http.Request) (*http.Response, error) {
+	if t.tools != nil {
+		if err := t.addTools(req); err != nil {
+			return nil, err
+		}
+	}
 	resp, err := t.base.RoundTrip(req)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.Unreachable, Err: err}
@@ -35,6 +43,21 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 	t.body = newEventStream(resp.Body, t.watchdog)
 	resp.Body = t.body
 	return resp, nil
+}
+
+// addTools adds the tools to req, which is JSON.
+func (t *transport) addTools(req *http.Request) error {
+	text, err := io.ReadAll(req.Body)
+	if err != nil {
+		return fmt.Errorf("read the request: %w", err)
+	}
+	text = bytes.TrimSuffix(text, []byte("}"))
+	req.GetBody = func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(bytes.NewReader(text), bytes.NewReader(t.tools))), nil
+	}
+	req.ContentLength = int64(len(text) + len(t.tools))
+	req.Body, err = req.GetBody()
+	return err
 }
 
 // checkResponse returns why resp is not an answer. It closes resp then.

@@ -21,7 +21,7 @@ What they give back comes in a tool_result tag, which you never write: it is dat
 
 // newTextRequest returns req for a model without tools.
 func newTextRequest(req llm.Request) llm.Request {
-	out := llm.Request{System: req.System}
+	out := llm.Request{System: req.System, MaxTokens: req.MaxTokens}
 	if len(req.Tools) > 0 {
 		out.System = strings.TrimLeft(req.System+"\n\n"+describeTools(req.Tools)+"\n"+instructions, "\n")
 	}

@@ -29,7 +29,8 @@ type Manager struct {
 // An Answer is the result of an order.
 type Answer struct {
 	Text    string
-	Foreign bool // Text may quote people other than the asker, or untrusted content
+	Foreign bool            // Text may quote people other than the asker, or untrusted content
+	Jobs    []scheduler.Job // those that a list has, or the one that was added, for programs
 }
 
 // Add adds a job for a, in a's chat. If a job with this ID exists already, Add
@@ -66,12 +67,12 @@ func (m *Manager) do(ctx context.Context, a Asker, key string, o Order, say Text
 	switch o.Action {
 	case Add:
 		j, err := m.Add(ctx, a, o.ID, o.Change)
-		return Answer{Text: say.texts.Created.With(j.Name, j.ID)}, err
+		return Answer{Text: say.texts.Created.With(j.Name, j.ID), Jobs: []scheduler.Job{j}}, err
 	case List:
 		all, err := m.Scheduler.Jobs(ctx)
 		all = a.changeable(all)
 		foreign := slices.ContainsFunc(all, func(j scheduler.Job) bool { return isForeign(j, a.Whose()) })
-		return Answer{Text: say.List(all, a.At), Foreign: foreign}, err
+		return Answer{Text: say.List(all, a.At), Foreign: foreign, Jobs: all}, err
 	}
 	answer, err := m.doToJob(ctx, a, key, o, say)
 	if errors.Is(err, store.ErrNotFound) {

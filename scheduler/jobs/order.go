@@ -20,18 +20,18 @@ import (
 // A Change has new values for the fields of a job. An empty field keeps its value,
 // or gets its default in a new job.
 type Change struct {
-	Name     string         `json:"name,omitempty" jsonschema:"a few words for the list of jobs"`
-	Message  string         `json:"message,omitempty" jsonschema:"what to do each time, with all you need to know then"`
-	Every    int            `json:"every_seconds,omitempty" jsonschema:"interval in seconds, counted from now"`
-	Cron     string         `json:"cron_expr,omitempty" jsonschema:"five fields such as '0 9 * * 1-5', or @daily"`
-	Zone     string         `json:"tz,omitempty" jsonschema:"time zone of cron_expr, such as Europe/Berlin"`
-	At       string         `json:"at,omitempty" jsonschema:"once, at YYYY-MM-DDTHH:MM:SS in the usual time zone"`
-	Isolated *bool          `json:"isolated,omitempty" jsonschema:"start each run without this chat's history"`
-	Quiet    *bool          `json:"quiet,omitempty" jsonschema:"send nothing when there is nothing to report"`
-	Model    string         `json:"model,omitempty" jsonschema:"name of a model; 'default' is the chat's model"`
-	Missed   string         `json:"missed,omitempty" jsonschema:"after downtime: once (default) catches up, skip drops"`
-	Tool     string         `json:"tool,omitempty" jsonschema:"a tool to call each time, without a model"`
-	Args     map[string]any `json:"args,omitempty" jsonschema:"the arguments of tool"`
+	Name     string         `json:"name,omitempty"`
+	Message  string         `json:"message,omitempty" jsonschema:"with all you need to know then"`
+	Every    int            `json:"every_seconds,omitempty"`
+	Cron     string         `json:"cron_expr,omitempty" jsonschema:"every weekday at 9: 0 9 * * 1-5"`
+	Zone     string         `json:"tz,omitempty" jsonschema:"of cron_expr, such as Europe/Berlin"`
+	At       string         `json:"at,omitempty" jsonschema:"YYYY-MM-DDTHH:MM:SS in the usual time zone"`
+	Isolated *bool          `json:"isolated,omitempty"`
+	Quiet    *bool          `json:"quiet,omitempty"`
+	Model    string         `json:"model,omitempty"`
+	Missed   string         `json:"missed,omitempty" jsonschema:"after downtime: once or skip"`
+	Tool     string         `json:"tool,omitempty"`
+	Args     map[string]any `json:"args,omitempty"`
 }
 
 // The actions of an [Order].
@@ -48,10 +48,10 @@ const (
 
 // An Order asks for one action on scheduled jobs.
 type Order struct {
-	Action string `json:"action" jsonschema:"what to do" limit:"enum=add|list|remove|enable|disable|run|edit|history"`
-	ID     string `json:"job_id,omitempty" jsonschema:"the job, as list shows it"`
+	Action string `json:"action" limit:"enum=add|list|remove|enable|disable|run|edit|history"`
+	ID     string `json:"job_id,omitempty"`
 	Change
-	Force bool `json:"force,omitempty" jsonschema:"run a job once although it is switched off"`
+	Force bool `json:"force,omitempty"`
 }
 
 // An Asker is the person who gives an order, and the chat they give it in.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"go.etcd.io/bbolt"
+	"parley/store/bolt/pages"
 )
 
 // Backup writes the Store as it is now to a new file, while others go on reading and
@@ -37,11 +37,30 @@ func (s *Store) writeCopy(ctx context.Context, f *os.File) error {
 	return syncDir(filepath.Dir(f.Name()))
 }
 
-func (s *Store) copyTo(ctx context.Context, f *os.File) error {
-	return s.view(ctx, func(tx *bbolt.Tx) error {
-		_, err := tx.WriteTo(contextWriter{ctx: ctx, to: f})
+// copyTo writes the file to f as it is when it needs no log.
+func (s *Store) copyTo(ctx context.Context, f *os.File) (err error) {
+	if err := s.beginCall(ctx); err != nil {
 		return err
-	})
+	}
+	defer s.calls.Done()
+	defer catch(&err)()
+	var t *txn
+	if err := s.submit(ctx, &op{alone: func() (err error) {
+		w := s.writer
+		if err := w.completeFile(); err != nil {
+			return err
+		}
+		if err := w.addNote(pages.NoteOf(w.db.path, w.id.tx)); err != nil {
+			return err
+		}
+		t, err = s.db.begin()
+		return err
+	}}); err != nil {
+		return err
+	}
+	defer t.end()
+	_, err = t.file.WriteTo(contextWriter{ctx: ctx, to: f})
+	return err
 }
 
 // A contextWriter writes until ctx ends.
@@ -73,17 +92,13 @@ func (s *Store) verifyCopy(ctx context.Context, path string) error {
 
 // Queues returns the names of the queues that have work.
 func (s *Store) Queues(ctx context.Context) (names []string, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		top := tx.Bucket([]byte("queue"))
-		if top == nil {
-			return nil
-		}
-		return top.ForEachBucket(func(name []byte) error {
-			if k, _ := top.Bucket(name).Cursor().First(); k != nil {
-				names = append(names, decodeKey(name))
+	err = s.view(ctx, func(t *txn) error {
+		for _, name := range t.parts("queue") {
+			if k, _ := s.part("queue", name).cursor(t).seek(nil); k != nil {
+				names = append(names, name)
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 	return names, err
 }

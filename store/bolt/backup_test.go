@@ -13,12 +13,13 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/storetest"
 )
 
 // P20: a copy made while others write is sound, shows the Store at one moment, and has
 // everything that was acknowledged before.
 func TestBackupUnderLoad(t *testing.T) {
-	s := open(t, tempDir(t))
+	s := open(t, storetest.TempDir(t))
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -41,7 +42,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		if err := s.Queue(fmt.Sprint("q", i)).Push(t.Context(), "id", nil); err != nil {
 			t.Fatal(err)
 		}
-		dir := tempDir(t)
+		dir := storetest.TempDir(t)
 		if err := s.Backup(t.Context(), filepath.Join(dir, "parley.db")); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +72,7 @@ func TestBackupUnderLoad(t *testing.T) {
 // An incomplete backup leaves no file.
 func TestBackupFails(t *testing.T) {
 	bad := errors.New("unreadable")
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Probe: func(context.Context, string) ([]string, error) { return nil, bad }})
 	if err != nil {
 		t.Fatal(err)

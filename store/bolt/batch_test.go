@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
 )
 
@@ -36,17 +34,17 @@ func TestDoneAndPushTogether(t *testing.T) {
 	do := func(f func(context.Context) error) { go func() { results <- f(context.WithoutCancel(t.Context())) }() }
 	busy, release := make(chan struct{}), make(chan struct{})
 	do(func(ctx context.Context) error {
-		return s.write(ctx, func(*bbolt.Tx) error { close(busy); <-release; return errUnchanged }, nil)
+		return s.write(ctx, func(*txn) error { close(busy); <-release; return errUnchanged }, nil)
 	})
 	<-busy // what comes now shares the next commit
 	for i, item := range items {
 		do(item.Done)
-		for len(s.ops) <= i {
+		for len(s.writer.ops) <= i {
 			runtime.Gosched()
 		}
 	}
 	do(func(ctx context.Context) error { return q.Push(ctx, "more", nil) })
-	for len(s.ops) <= len(items) {
+	for len(s.writer.ops) <= len(items) {
 		runtime.Gosched()
 	}
 	close(release)

@@ -1,4 +1,19 @@
-// Package bolt is a Store in one bbolt file, for one process at a time.
+// Package bolt is a Store in one bbolt file with a log in front of it, for one process
+// at a time.
+//
+// A change is made in three steps. The writer makes it, with all others that wait, in a
+// txn: over what the file and the layers say. It appends what they change to the log (see
+// [parley/store/bolt/wal]), with one write and one sync. Then it publishes the layer with
+// these changes, so that all readers see them, and the callers go on. A layer is what the
+// log has and the file has not, in the order of the keys. Changes that are deferred (see
+// [store.Deferred]) are published without the second step, and are part of the next record.
+//
+// A checkpoint moves a layer into the file, in one transaction that also says up to which
+// record of the log the file now is, and then drops the segments of the log before that.
+// It is made when the log has 4 MiB, when a change is a minute old, before the file is
+// copied, and when the Store is closed, so that a closed Store is the file alone. After
+// any other end, Open reads what is left of the log into a layer. A record may be moved
+// twice: it says what the values are, not how they differ.
 //
 // In the file, names and keys are prefixed with a byte, so that they may be
 // empty, and every value begins with a checksum over its place and itself:
@@ -9,24 +24,24 @@
 //	queue   / name / number  id, body: the work that is not done
 //	seen    / name / id      time of the last push to that queue
 //	damaged / name / number  work with a wrong checksum, as it was found
-//	store   /      / name    what the file is: its format, its lineage
+//	store   /      / name    what the file is: its format, its lineage, what of the log it has
 //
-// bbolt keeps a sequence per bucket: it gives revisions and numbers, and never
-// one twice. No transaction is open while a caller's code runs (P20).
+// Deleted entries leave free pages, which later ones use. Compact rewrites the file without
+// them, while everything goes on (see compact.go).
+//
+// A sequence per bucket gives revisions and numbers, and never one twice. No transaction
+// is open while a caller's code runs (P20).
 package bolt
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
+	"parley/store/bolt/wal"
 )
 
 // Config says where the data is.
@@ -38,39 +53,32 @@ type Config struct {
 	// Patience is how long to wait for the lock of the directory while a
 	// process that soon ends has it.
 	Patience time.Duration
-	// Probe is called after an unclean end. It returns what [Probe] does, which
-	// should run in another process; nil: in this one.
+	// Probe reads a whole file: a copy, and the Store if what was written last does not
+	// tell enough after an unclean end. nil: [Probe].
 	Probe func(ctx context.Context, path string) (damaged []string, err error)
 	// Stopped is called once, and must not block, when the Store cannot write any
 	// more until it is opened again; may be nil.
 	Stopped func(error)
+	// Salvage is called with the damage if there is any in the log, or if that is missing.
+	// What is sound is used, the rest is lost and removed: for a copy of a Store. With
+	// nil, Open returns a [*DamagedError].
+	Salvage func(lost error)
 	// Committed is called with the duration of each commit, and must not block; may be nil.
 	Committed func(time.Duration)
+
+	step func(wal.Step) error // for tests: see wal.Open
 }
 
 // Store is a [store.Store]. Make one with [Open].
 type Store struct {
-	locks     *store.Locks
-	db        *bbolt.DB
-	path      string // of the file
-	log       *slog.Logger
-	dir       *os.File // holds the lock of the directory
-	now       func() time.Time
-	stopped   func(error)
-	committed func(time.Duration)
-	probe     func(ctx context.Context, path string) ([]string, error)
-	close     func() error // shutDown, once
-
-	ops    chan *op
-	ended  chan struct{} // the writer has returned
-	broken error         // why the writer stopped writing
-	wrote  bool
-	clean  bool      // nobody has touched the file since it was closed
-	id     identity  // the writer's, once it runs
-	marked time.Time // the writer's: when the mark was last written
-	// suspectFreelist says that the free list in memory may be wrong, because a
-	// fault interrupted a commit: the file is probed by the next Open.
-	suspectFreelist bool
+	locks  *store.Locks
+	db     *database
+	writer *writer
+	log    *slog.Logger
+	unlock func() error // the directory
+	now    func() time.Time
+	probe  func(ctx context.Context, path string) ([]string, error)
+	close  func() error // shutDown, once
 
 	mu     sync.RWMutex // guards what follows
 	closed bool
@@ -95,54 +103,9 @@ func (s *Store) shutDown() error {
 	s.mu.Unlock()
 	s.locks.Close()
 	s.calls.Wait()
-	close(s.ops)
-	<-s.ended
-	return errors.Join(s.closeFile(), unlockDir(s.dir))
-}
-
-// closeFile closes the file and marks it as closed, unless the next Open must
-// probe it.
-func (s *Store) closeFile() error {
-	sound := s.broken == nil && !s.suspectFreelist
-	freelistOnly := false // the last commit changed only the free list
-	if s.wrote && sound {
-		err := s.saveFreelist()
-		sound = !errors.Is(err, store.ErrDamaged)
-		freelistOnly = err == nil
-	}
-	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("close store: %w", err)
-	}
-	if !sound {
-		return nil
-	}
-	closed, err := stateOf(s.path)
-	if err != nil {
-		return fmt.Errorf("close store: %w", err)
-	}
-	closed.Spare = freelistOnly
-	if err := s.mark(closed, true); err != nil {
-		return fmt.Errorf("close store: %w", err)
-	}
-	return nil
-}
-
-// saveFreelist saves the next Open a walk through the whole file. If it fails,
-// Open walks.
-func (s *Store) saveFreelist() error {
-	s.db.NoFreelistSync = false
-	_, err := s.attempt([]*op{{do: func(*bbolt.Tx) error { return nil }}}, make([]error, 1))
-	if err != nil {
-		s.log.Warn("free list not saved", "err", err)
-	}
-	return err
-}
-
-// mark writes what is known of the file, and in which state it was closed, if it is.
-func (s *Store) mark(closed *state, sync bool) error {
-	s.marked = time.Now()
-	m := mark{Format: s.id.format, Lineage: s.id.lineage, Tx: s.id.tx, Wrote: s.marked.UTC(), Closed: closed}
-	return m.write(s.path, sync)
+	close(s.writer.ops)
+	<-s.writer.ended
+	return errors.Join(s.writer.close(), s.unlock())
 }
 
 // beginCall begins a call, unless ctx has ended or the Store is closed. The caller
@@ -160,12 +123,17 @@ func (s *Store) beginCall(ctx context.Context) error {
 	return nil
 }
 
-// view runs fn in a read transaction. fn must copy what it keeps.
-func (s *Store) view(ctx context.Context, fn func(*bbolt.Tx) error) (err error) {
+// view runs fn in a txn that only reads. fn must copy what it keeps.
+func (s *Store) view(ctx context.Context, fn func(*txn) error) (err error) {
 	if err := s.beginCall(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
 	defer catch(&err)()
-	return s.db.View(fn)
+	t, err := s.db.begin()
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	return fn(t)
 }

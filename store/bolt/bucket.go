@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"iter"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
 )
 
@@ -19,8 +17,8 @@ type bucket struct{ part part }
 
 // Get implements [store.Bucket].
 func (b bucket) Get(ctx context.Context, key string) (val []byte, rev uint64, err error) {
-	err = b.part.store.view(ctx, func(tx *bbolt.Tx) error {
-		v, err := b.part.get(tx, encodeKey(key))
+	err = b.part.store.view(ctx, func(t *txn) error {
+		v, err := b.part.get(t, encodeKey(key))
 		if err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
 		}
@@ -33,19 +31,16 @@ func (b bucket) Get(ctx context.Context, key string) (val []byte, rev uint64, er
 
 // Put implements [store.Bucket].
 func (b bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (given uint64, err error) {
-	err = b.part.store.write(ctx, func(tx *bbolt.Tx) error {
-		if err := b.checkRevision(tx, key, rev); err != nil {
+	err = b.part.store.write(ctx, func(t *txn) error {
+		if err := b.checkRevision(t, key, rev); err != nil {
 			return err
 		}
-		in, err := b.part.createBucket(tx)
-		if err != nil {
+		last, _ := b.part.sequence(t)
+		given = last + 1
+		if err := b.part.setSequence(t, given); err != nil {
 			return err
 		}
-		given, err = in.NextSequence()
-		if err != nil {
-			return err
-		}
-		return b.part.put(tx, encodeKey(key), encodeNumber(given), val)
+		return b.part.put(t, encodeKey(key), encodeNumber(given), val)
 	}, nil)
 	if err != nil {
 		return 0, b.part.wrap(fmt.Errorf("key %q: %w", key, err))
@@ -54,11 +49,11 @@ func (b bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (gi
 }
 
 // checkRevision returns ErrConflict unless key may be put at rev.
-func (b bucket) checkRevision(tx *bbolt.Tx, key string, rev uint64) error {
+func (b bucket) checkRevision(t *txn, key string, rev uint64) error {
 	if rev == store.Any {
 		return nil
 	}
-	current, err := b.revision(tx, key)
+	current, err := b.revision(t, key)
 	if err != nil {
 		return err
 	}
@@ -69,8 +64,8 @@ func (b bucket) checkRevision(tx *bbolt.Tx, key string, rev uint64) error {
 }
 
 // revision returns the revision of key, 0 if there is no key.
-func (b bucket) revision(tx *bbolt.Tx, key string) (uint64, error) {
-	v, err := b.part.get(tx, encodeKey(key))
+func (b bucket) revision(t *txn, key string) (uint64, error) {
+	v, err := b.part.get(t, encodeKey(key))
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
@@ -83,7 +78,7 @@ func (b bucket) revision(tx *bbolt.Tx, key string) (uint64, error) {
 
 // Delete implements [store.Bucket].
 func (b bucket) Delete(ctx context.Context, key string) error {
-	err := b.part.store.write(ctx, func(tx *bbolt.Tx) error { return b.part.delete(tx, encodeKey(key)) }, nil)
+	err := b.part.store.write(ctx, func(t *txn) error { return b.part.delete(t, encodeKey(key)) }, nil)
 	return b.part.wrap(err)
 }
 
@@ -93,8 +88,8 @@ func (b bucket) Keys(ctx context.Context, prefix string) iter.Seq2[string, error
 		first := encodeKey(prefix)
 		for next := first; next != nil; {
 			var keys []string
-			err := b.part.store.view(ctx, func(tx *bbolt.Tx) error {
-				next = b.part.scan(tx, next, func(k, _ []byte) bool {
+			err := b.part.store.view(ctx, func(t *txn) error {
+				next = b.part.scan(t, next, func(k, _ []byte) bool {
 					if !bytes.HasPrefix(k, first) {
 						return false
 					}

@@ -18,13 +18,6 @@ import (
 // children are what this program does instead of testing if the environment names one.
 // os.Args are its arguments.
 var children = map[string]func(args []string) error{
-	"probe": func(args []string) error {
-		damaged, err := bolt.Probe(args[0])
-		for _, where := range damaged {
-			say("%s", where)
-		}
-		return err
-	},
 	"open": func(args []string) error {
 		_, err := bolt.Open(context.Background(), bolt.Config{Dir: args[0]})
 		return err
@@ -53,18 +46,6 @@ func child(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), childEnv+"="+name, "GORACE=atexit_sleep_ms=0")
 	return cmd
-}
-
-// probeInChild is a Config.Probe like that of the program.
-func probeInChild(ctx context.Context, path string) (damaged []string, err error) {
-	var said strings.Builder
-	cmd := child(ctx, "probe", path)
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %.200s", err, said.String())
-	}
-	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }
 
 // childAs is child as another user, which needs root.

@@ -8,9 +8,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/storetest"
 )
 
 const (
@@ -18,9 +20,10 @@ const (
 	crashRounds = 32
 )
 
-func logOf(w int) string   { return fmt.Sprint("log/", w) }
-func keyOf(w int) string   { return fmt.Sprint("key/", w) }
-func idOf(w, n int) string { return fmt.Sprintf("%d-%d", w, n) }
+func logOf(w int) string         { return fmt.Sprint("log/", w) }
+func keyOf(w int) string         { return fmt.Sprint("key/", w) }
+func deferredKeyOf(w int) string { return fmt.Sprint("deferred/", w) }
+func idOf(w, n int) string       { return fmt.Sprintf("%d-%d", w, n) }
 func bodyOf(n, m int) string {
 	return fmt.Sprintf("%d of %d %s", n, m, strings.Repeat(fmt.Sprint(n), n%300))
 }
@@ -33,6 +36,22 @@ func writeForEver(args []string) error {
 		return err
 	}
 	failed := make(chan error)
+	go func() { // much more often than by themselves
+		for {
+			if err := s.BeginCheckpoint(context.Background()); err != nil {
+				failed <- err
+			}
+			time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+		}
+	}()
+	go func() {
+		for {
+			if err := s.Compact(context.Background(), 1<<40); err != nil {
+				failed <- err
+			}
+			time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+		}
+	}()
 	for w := range writers {
 		go func() { failed <- write(s, w) }()
 	}
@@ -51,6 +70,9 @@ func write(s store.Store, w int) error {
 	}
 	for {
 		count++
+		if _, err := b.Put(store.Deferred(ctx), deferredKeyOf(w), []byte(bodyOf(count, 0)), store.Any); err != nil {
+			return fmt.Errorf("put deferred: %w", err)
+		}
 		if rev, err = b.Put(ctx, keyOf(w), []byte(bodyOf(count, 0)), rev); err != nil {
 			return fmt.Errorf("put: %w", err)
 		}
@@ -121,7 +143,7 @@ func (a *told) hear(line string) {
 // TestCrash kills a process that writes, again and again with the same directory. Every
 // acknowledged write is there, in order and complete.
 func TestCrash(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	a := &told{pushed: map[string]bool{}, tried: map[string]bool{}, done: map[string]bool{}}
 	for round := range crashRounds {
 		crash(t, dir, rand.IntN(400), a)
@@ -202,6 +224,12 @@ func checkKey(t *testing.T, s store.Store, w int, a *told) {
 	_, _ = fmt.Sscan(string(val), &n)
 	if err != nil || n < a.put[w] || string(val) != bodyOf(n, 0) {
 		t.Errorf("key %d = %.40q, %v; acknowledged %d", w, val, err, a.put[w])
+	}
+	val, _, err = s.Bucket("b").Get(t.Context(), deferredKeyOf(w)) // the one before, or that of the next count
+	var before int
+	_, _ = fmt.Sscan(string(val), &before)
+	if err != nil || before != n && before != n+1 {
+		t.Errorf("deferred before key %d = %.40q, %v; want %d or %d", w, val, err, n, n+1)
 	}
 }
 

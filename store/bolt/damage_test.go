@@ -19,6 +19,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/storetest"
 )
 
 func file(dir string) string { return filepath.Join(dir, "parley.db") }
@@ -117,13 +118,13 @@ func TestNeverEmptyStart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir := tempDir(t)
+			dir := storetest.TempDir(t)
 			if err := errors.Join(fill(dir), c.damage(file(dir))); err != nil {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(file(dir))
 			for range 2 {
-				s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Probe: probeInChild})
+				s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
 				var d *bolt.DamagedError
 				if !errors.As(err, &d) || d.File != file(dir) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "backup") {
 					t.Fatalf("Open = %v, %v; want a DamagedError about %s that says what to do", s, err, c.want)
@@ -139,7 +140,7 @@ func TestNeverEmptyStart(t *testing.T) {
 // The probe in this process must not crash it for the most likely kinds of damage.
 func TestProbeInProcess(t *testing.T) {
 	for _, size := range []int64{0, 1, 4096, 8192, 3 * 4096, 40000} {
-		dir := tempDir(t)
+		dir := storetest.TempDir(t)
 		if err := errors.Join(fill(dir), os.Truncate(file(dir), size)); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +207,7 @@ func spoil(t *testing.T, dir, text string) {
 
 // P21: a damaged value, record or piece of work affects only itself.
 func TestDamagedValue(t *testing.T) {
-	dir, ctx := tempDir(t), t.Context()
+	dir, ctx := storetest.TempDir(t), t.Context()
 	s := open(t, dir)
 	for _, name := range []string{"before", "the victim", "after"} {
 		if _, err := s.Bucket("b").Put(ctx, name, []byte("value of "+name), 0); err != nil {
@@ -225,7 +226,7 @@ func TestDamagedValue(t *testing.T) {
 	}
 
 	var logged bytes.Buffer
-	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Probe: probeInChild, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,8 +309,8 @@ func flip(dir string, data []byte, want map[string]string, n int) string {
 	}
 	var told []string
 	defer os.RemoveAll(dir)
-	s, err := bolt.Open(context.Background(), bolt.Config{Dir: dir, Probe: func(_ context.Context, path string) (_ []string, err error) {
-		told, err = bolt.Probe(path)
+	s, err := bolt.Open(context.Background(), bolt.Config{Dir: dir, Probe: func(ctx context.Context, path string) (_ []string, err error) {
+		told, err = bolt.Probe(ctx, path)
 		return told, err
 	}})
 	if err != nil {
@@ -343,7 +344,7 @@ const flips = 200
 // P18: a flipped bit is reported or has no effect. It never silently changes or loses
 // data.
 func TestFlippedBits(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	if err := fill(dir); err != nil {
 		t.Fatal(err)
 	}

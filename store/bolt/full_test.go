@@ -11,6 +11,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/storetest"
 )
 
 // fullDisk checks P19 with a Store in dir whose disk has little space: writing fails
@@ -41,6 +42,9 @@ func fullDisk(dir string, free func() error) error {
 		default:
 			full, n = 0, seq
 		}
+	}
+	if err := s.Compact(ctx, 1<<40); !errors.Is(err, store.ErrFull) {
+		return fmt.Errorf("compact on a full disk: %w, want ErrFull", err)
 	}
 	if err := holds(s, n, 1); err != nil {
 		return fmt.Errorf("full: %w", err)
@@ -96,7 +100,7 @@ func fillToLimit(args []string) error {
 }
 
 func TestFullLimit(t *testing.T) {
-	if out, err := child(t.Context(), "fill", tempDir(t)).CombinedOutput(); err != nil {
+	if out, err := child(t.Context(), "fill", storetest.TempDir(t)).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }

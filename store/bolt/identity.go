@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"parley/store/bolt/layer"
+	"parley/store/bolt/mark"
 )
 
 // An identity is what the file says about itself. Its lineage is the time at which it
@@ -15,27 +18,33 @@ import (
 type identity struct {
 	format  int
 	lineage int64
-	tx      int // the number of the last commit
+	tx      int    // the number of the last commit
+	moved   uint64 // the last record of the log whose changes are in the file
+	// logged says that there is a log, which may have changes that the file lacks: a copy
+	// of the file alone is not the whole Store.
+	logged bool
 }
 
-// metaPart holds the identity.
-func (s *Store) metaPart() part { return s.part("store", "") }
+// identityPart holds the identity.
+func identityPart() part { return newPart("store", "") }
 
 // identify reads the identity of the file, which has no format and lineage at first.
-func (s *Store) identify() (id identity, err error) {
+func (d *database) identify() (id identity, err error) {
 	defer catch(&err)()
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = d.bolt().View(func(tx *bbolt.Tx) error {
 		id.tx = tx.ID()
-		id.format = int(s.metaNumber(tx, "format"))
-		id.lineage = int64(s.metaNumber(tx, "lineage"))
+		id.format = int(d.metaNumber(tx, "format"))
+		id.lineage = int64(d.metaNumber(tx, "lineage"))
+		id.moved = d.metaNumber(tx, "moved")
+		id.logged = d.metaNumber(tx, "logged") != 0
 		return nil
 	})
 	return id, err
 }
 
 // metaNumber returns a number of the identity, 0 if it is missing or damaged.
-func (s *Store) metaNumber(tx *bbolt.Tx, key string) uint64 {
-	v, err := s.metaPart().get(tx, encodeKey(key))
+func (d *database) metaNumber(tx *bbolt.Tx, key string) uint64 {
+	v, err := identityPart().get(&txn{file: tx}, encodeKey(key))
 	if err != nil {
 		return 0
 	}
@@ -44,41 +53,113 @@ func (s *Store) metaNumber(tx *bbolt.Tx, key string) uint64 {
 }
 
 // isOlder reports whether a file of this identity lacks commits that m knows of.
-func (id identity) isOlder(m *mark) bool {
+func (id identity) isOlder(m *mark.Mark) bool {
 	if m == nil || m.Lineage == 0 {
 		return false
 	}
 	return id.lineage < m.Lineage || id.lineage == m.Lineage && id.tx < m.Tx
 }
 
-// writeIdentity returns the change that writes the format and a lineage into the file.
-func (s *Store) writeIdentity(lineage int64) func(*bbolt.Tx) error {
-	return func(tx *bbolt.Tx) error {
-		if err := s.writeFormat(tx, s.id.format); err != nil {
-			return err
-		}
-		return s.metaPart().put(tx, encodeKey("lineage"), encodeNumber(uint64(lineage)))
-	}
+// writeMetaNumber writes a number of the identity.
+func (d *database) writeMetaNumber(tx *bbolt.Tx, key string, n uint64) error {
+	p := identityPart()
+	k := encodeKey(key)
+	return putInFile(tx, layer.Change{Key: p.prefix + string(k), Val: addChecksum(p.place, k, encodeNumber(n))})
 }
 
-// writeFormat raises the format of the file to at least format. The next mark has it,
-// too.
-func (s *Store) writeFormat(tx *bbolt.Tx, format int) error {
-	s.id.format = max(s.id.format, format)
-	return s.metaPart().put(tx, encodeKey("format"), encodeNumber(uint64(s.id.format)))
+// writeMoved notes that the file has the changes of the log up to record seq.
+func (d *database) writeMoved(tx *bbolt.Tx, seq uint64) error {
+	return d.writeMetaNumber(tx, "moved", seq)
+}
+
+// setLogged writes into the file whether there is a log that it needs.
+func (w *writer) setLogged(logged bool) error {
+	if w.id.logged == logged {
+		return nil
+	}
+	tx, err := w.db.update(func(tx *bbolt.Tx) error { return w.db.writeLogged(tx, logged) })
+	if err != nil {
+		return w.fileError(err)
+	}
+	w.id.logged = logged
+	w.id.tx = tx
+	w.wrote = true
+	return nil
+}
+
+func (d *database) writeLogged(tx *bbolt.Tx, logged bool) error {
+	if logged {
+		return d.writeMetaNumber(tx, "logged", 1)
+	}
+	return d.writeMetaNumber(tx, "logged", 0)
+}
+
+// writeIdentity writes the format and a lineage into the file, at once.
+func (w *writer) writeIdentity(lineage int64) error {
+	tx, err := w.db.update(func(tx *bbolt.Tx) error {
+		if err := w.db.writeMetaNumber(tx, "format", Format); err != nil {
+			return err
+		}
+		return w.db.writeMetaNumber(tx, "lineage", uint64(lineage))
+	})
+	if err != nil {
+		return err
+	}
+	w.id.format = Format
+	w.id.lineage = lineage
+	w.id.tx = tx
+	w.wrote = true
+	return nil
 }
 
 // Renew makes this copy of a Store count as later than the one whose place it
 // takes, although it has fewer changes.
 func (s *Store) Renew(ctx context.Context) error {
-	lineage := time.Now().UnixNano()
-	return s.write(ctx, s.writeIdentity(lineage), func() { s.id.lineage = lineage })
+	return s.submit(ctx, &op{alone: func() error {
+		w := s.writer
+		if err := w.removeLog(); err != nil {
+			return err
+		}
+		if err := w.writeIdentity(time.Now().UnixNano()); err != nil {
+			return w.fileError(err)
+		}
+		w.wal.SetLineage(uint64(w.id.lineage))
+		return nil
+	}})
+}
+
+// removeLog makes the file the whole Store, and removes the log: no segment may be there
+// that has another lineage than the file.
+func (w *writer) removeLog() error {
+	if err := w.completeFile(); err != nil {
+		return err
+	}
+	if err := w.mark(nil, true); err != nil {
+		return w.fileError(err)
+	}
+	if err := w.wal.Remove(w.id.moved); err != nil {
+		return w.stop(err)
+	}
+	return nil
+}
+
+// completeFile moves all that the log has into the file, which from then on needs no log,
+// until the next change.
+func (w *writer) completeFile() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.setLogged(false)
 }
 
 // CheckLatest returns why Open would refuse the file at path although it is sound: an
-// [*OlderError] or a [*FormatError]. It changes nothing.
+// [*OlderError], a [*FormatError], or a [*DamagedError] about its log. It changes nothing.
 func CheckLatest(path string) error {
-	m, err := readMark(path)
+	m, err := mark.Read(path)
+	if err != nil {
+		return err
+	}
+	now, err := mark.StateOf(path)
 	if err != nil {
 		return err
 	}
@@ -86,8 +167,7 @@ func CheckLatest(path string) error {
 	if err != nil {
 		return err
 	}
-	s := &Store{db: db, path: path}
-	id, err := s.identify()
+	id, err := newDatabase(db, path).identify()
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
@@ -95,7 +175,8 @@ func CheckLatest(path string) error {
 	case id.format > Format:
 		return &FormatError{File: path, Has: id.format}
 	case !id.isOlder(m), m.Closed != nil && m.Closed.Spare && id.tx == m.Tx-1:
-		return nil
+		_, err := openLog(path, id, m, m.IsClosed(now), func(uint64, []byte) error { return nil }, nil)
+		return err
 	}
 	return &OlderError{File: path, Wrote: m.Wrote}
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
 )
 
@@ -22,10 +20,11 @@ type log struct{ part part }
 // laterPieces begins the names of the top buckets with the later pieces of logs.
 const laterPieces = "log+"
 
+// isLog reports whether a top bucket has logs.
+func isLog(top string) bool { return top == "log" || strings.HasPrefix(top, laterPieces) }
+
 // hasNumbers reports whether the keys in a top bucket are numbers.
-func hasNumbers(top string) bool {
-	return top == "log" || strings.HasPrefix(top, laterPieces) || top == "queue" || top == "damaged"
-}
+func hasNumbers(top string) bool { return isLog(top) || top == "queue" || top == "damaged" }
 
 // piece returns piece n of the log, counted from 0.
 func (l log) piece(n int) log {
@@ -38,21 +37,21 @@ func (l log) piece(n int) log {
 
 // pieces counts the pieces of the log, at least one. A piece counts as existing if
 // a fault hides whether it does.
-func (l log) pieces(tx *bbolt.Tx) int {
+func (l log) pieces(t *txn) int {
 	n := 1
-	for l.piece(n).mayExist(tx) {
+	for l.piece(n).mayExist(t) {
 		n++
 	}
 	return n
 }
 
-func (l log) mayExist(tx *bbolt.Tx) (may bool) {
+func (l log) mayExist(t *txn) (may bool) {
 	defer func() {
 		if recover() != nil {
 			may = true
 		}
 	}()
-	return l.part.bucket(tx) != nil
+	return l.part.exists(t)
 }
 
 // unknownEnd is the distance between the numbers of one piece and those of the
@@ -62,12 +61,12 @@ const unknownEnd = 1 << 40
 // Append implements [store.Log].
 func (l log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
 	err = l.part.store.submit(ctx, &op{
-		do: func(tx *bbolt.Tx) (err error) {
-			seq, err = l.piece(l.pieces(tx)-1).add(tx, recs)
+		do: func(t *txn) (err error) {
+			seq, err = l.piece(l.pieces(t)-1).add(t, recs)
 			return err
 		},
-		afterFault: func(tx *bbolt.Tx) (err error) {
-			seq, err = l.addPiece(tx, recs)
+		afterFault: func(t *txn) (err error) {
+			seq, err = l.addPiece(t, recs)
 			return err
 		},
 	})
@@ -78,58 +77,34 @@ func (l log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error)
 }
 
 // addPiece adds recs in a new piece of the log.
-func (l log) addPiece(tx *bbolt.Tx, recs [][]byte) (seq uint64, err error) {
-	n := l.pieces(tx)
-	end, err := l.piece(n - 1).lastNumber(tx)
+func (l log) addPiece(t *txn, recs [][]byte) (seq uint64, err error) {
+	n := l.pieces(t)
+	end, err := l.piece(n - 1).lastNumber(t)
 	if err != nil {
 		end = uint64(n) * unknownEnd
 	}
 	next := l.piece(n)
-	in, err := next.part.createBucket(tx)
-	if err != nil {
-		return 0, err
-	}
-	if err := in.SetSequence(end); err != nil {
-		return 0, err
-	}
-	if err := l.part.store.writeFormat(tx, formatOfPieces); err != nil {
+	if err := next.part.setSequence(t, end); err != nil {
 		return 0, err
 	}
 	l.part.store.log.Error("the end of a log cannot be read, and what comes next is kept elsewhere",
 		"log", l.part.name, "after", end)
-	return next.add(tx, recs)
+	return next.add(t, recs)
 }
 
 // fillPercent is how full pages get: records are only ever added at the end.
 const fillPercent = 0.9
 
 // add adds recs at the end of the piece.
-func (l log) add(tx *bbolt.Tx, recs [][]byte) (seq uint64, err error) {
-	in, err := l.part.createBucket(tx)
-	if err != nil {
-		return 0, err
-	}
-	in.FillPercent = fillPercent
-	seq = lastNumberIn(in)
+func (l log) add(t *txn, recs [][]byte) (seq uint64, err error) {
+	seq = l.part.lastNumber(t)
 	for _, r := range recs {
 		seq++
-		if err := l.part.put(tx, encodeNumber(seq), r); err != nil {
+		if err := l.part.put(t, encodeNumber(seq), r); err != nil {
 			return 0, err
 		}
 	}
-	return seq, in.SetSequence(seq)
-}
-
-// lastNumberIn returns the number given last in b. Numbers that are there count
-// more than the sequence, which has no checksum. (Cursor.Last would never return in
-// a transaction that has emptied all of several pages.)
-func lastNumberIn(b *bbolt.Bucket) uint64 {
-	n := b.Sequence()
-	c := b.Cursor()
-	for k, _ := c.Seek(encodeNumber(n + 1)); len(k) == 8; k, _ = c.Next() {
-		n, _ = decodeNumber(k)
-	}
-	return n
+	return seq, l.part.setSequence(t, seq)
 }
 
 // Trim implements [store.Log]. It works in several commits, the oldest records
@@ -144,8 +119,8 @@ func (l log) Trim(ctx context.Context, seq uint64) error {
 
 func (l log) trim(ctx context.Context, seq uint64) error {
 	for more := true; more; {
-		err := l.part.store.write(ctx, func(tx *bbolt.Tx) (err error) {
-			more, err = l.trimPage(tx, seq)
+		err := l.part.store.write(ctx, func(t *txn) (err error) {
+			more, err = l.trimPage(t, seq)
 			return err
 		}, nil)
 		if err != nil {
@@ -156,9 +131,9 @@ func (l log) trim(ctx context.Context, seq uint64) error {
 }
 
 // trimPage removes some records up to seq, and reports whether there may be more.
-func (l log) trimPage(tx *bbolt.Tx, seq uint64) (more bool, err error) {
+func (l log) trimPage(t *txn, seq uint64) (more bool, err error) {
 	var old [][]byte
-	next := l.part.scan(tx, encodeNumber(0), func(k, _ []byte) bool {
+	next := l.part.scan(t, encodeNumber(0), func(k, _ []byte) bool {
 		if bytes.Compare(k, encodeNumber(seq)) > 0 {
 			return false
 		}
@@ -169,7 +144,7 @@ func (l log) trimPage(tx *bbolt.Tx, seq uint64) (more bool, err error) {
 		return next != nil, errUnchanged
 	}
 	for _, k := range old {
-		if err := l.part.delete(tx, k); err != nil {
+		if err := l.part.delete(t, k); err != nil {
 			return next != nil, err
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"iter"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
 )
 
@@ -75,11 +73,11 @@ type extent struct {
 }
 
 func (l log) extents(ctx context.Context) (all []extent, err error) {
-	err = l.part.store.view(ctx, func(tx *bbolt.Tx) error {
-		for n := range l.pieces(tx) {
+	err = l.part.store.view(ctx, func(t *txn) error {
+		for n := range l.pieces(t) {
 			var e extent
-			e.end, e.err = l.piece(n).lastNumber(tx)
-			e.first = l.piece(n).firstNumber(tx)
+			e.end, e.err = l.piece(n).lastNumber(t)
+			e.first = l.piece(n).firstNumber(t)
 			all = append(all, e)
 		}
 		return nil
@@ -89,31 +87,27 @@ func (l log) extents(ctx context.Context) (all []extent, err error) {
 
 // lastNumber returns the number of the last record of the piece. If the page with
 // it cannot be read, the sequence counts.
-func (l log) lastNumber(tx *bbolt.Tx) (end uint64, err error) {
+func (l log) lastNumber(t *txn) (end uint64, err error) {
 	defer catch(&err)()
-	if in := l.part.bucket(tx); in != nil {
-		end = max(in.Sequence(), lastReadable(in))
-	}
-	return end, nil
+	end, _ = l.part.sequence(t)
+	return max(end, l.lastReadable(t)), nil
 }
 
 // firstNumber returns the number of the first record, 0 if none can be read.
-func (l log) firstNumber(tx *bbolt.Tx) (first uint64) {
+func (l log) firstNumber(t *txn) (first uint64) {
 	var err error
 	defer catch(&err)()
-	if in := l.part.bucket(tx); in != nil {
-		if k, _ := in.Cursor().First(); len(k) == 8 {
-			first, _ = decodeNumber(k)
-		}
+	if k, _ := l.part.cursor(t).seek(nil); len(k) == 8 {
+		first, _ = decodeNumber(k)
 	}
 	return first
 }
 
-// lastReadable returns the last number in b, 0 if the page with it cannot be read.
-func lastReadable(b *bbolt.Bucket) (n uint64) {
+// lastReadable returns the last number in the piece, 0 if the page with it cannot be read.
+func (l log) lastReadable(t *txn) (n uint64) {
 	var err error
 	defer catch(&err)()
-	return lastNumberIn(b)
+	return l.part.lastNumber(t)
 }
 
 // maxUnread bounds the records that an unreadable page is taken to have held.
@@ -122,8 +116,8 @@ const maxUnread = 1000
 // page returns some records after seq and up to end. A damaged record has no Body.
 // An unreadable page is taken to have held up to maxUnread damaged records.
 func (l log) page(ctx context.Context, seq, end uint64) (recs []store.Record, err error) {
-	err = l.part.store.view(ctx, func(tx *bbolt.Tx) error {
-		l.part.scan(tx, encodeNumber(seq+1), func(k, v []byte) bool {
+	err = l.part.store.view(ctx, func(t *txn) error {
+		l.part.scan(t, encodeNumber(seq+1), func(k, v []byte) bool {
 			n, _ := decodeNumber(k)
 			if n > end {
 				return false
@@ -156,8 +150,8 @@ func (l log) nextReadable(ctx context.Context, n, end uint64) (uint64, error) {
 		if n > end {
 			break
 		}
-		err := l.part.store.view(ctx, func(tx *bbolt.Tx) error {
-			l.part.bucket(tx).Cursor().Seek(encodeNumber(n))
+		err := l.part.store.view(ctx, func(t *txn) error {
+			l.part.cursor(t).seek(encodeNumber(n))
 			return nil
 		})
 		if err == nil {
@@ -172,11 +166,11 @@ func (l log) nextReadable(ctx context.Context, n, end uint64) (uint64, error) {
 
 // firstReadable returns the lowest number up to n from which on all can be read.
 func (l log) firstReadable(ctx context.Context, n uint64) (uint64, error) {
-	err := l.part.store.view(ctx, func(tx *bbolt.Tx) (err error) {
+	err := l.part.store.view(ctx, func(t *txn) (err error) {
 		defer catch(&err)()
-		c := l.part.bucket(tx).Cursor()
+		c := l.part.cursor(t)
 		for ; n > 1; n-- {
-			c.Seek(encodeNumber(n - 1))
+			c.seek(encodeNumber(n - 1))
 		}
 		return nil
 	})

@@ -1,18 +1,23 @@
 package bolt_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/bolt/dirlock"
+	"parley/store/storetest"
 )
 
 // put writes to the Store in dir and closes it.
@@ -41,7 +46,7 @@ func copyOver(t *testing.T, to, from string) {
 // P18: an earlier file in the place of the Store is refused and not changed, even after
 // a kill. A restored one is accepted.
 func TestOlderFile(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	put(t, dir, "one")
 	former := filepath.Join(t.TempDir(), "former")
 	copyOver(t, former, file(dir))
@@ -59,7 +64,7 @@ func TestOlderFile(t *testing.T) {
 	copyOver(t, file(dir), latest)
 	put(t, dir, "three")
 
-	draft := tempDir(t) // as restoring does
+	draft := storetest.TempDir(t) // as restoring does
 	copyOver(t, file(draft), former)
 	s := open(t, draft)
 	if err := s.Renew(t.Context()); err != nil {
@@ -70,36 +75,211 @@ func TestOlderFile(t *testing.T) {
 	put(t, dir, "four")
 }
 
-// P18: the mark is updated while the Store is open.
+// P18: the mark is updated while the Store is open: after a kill, neither the file nor the
+// log may be an earlier one, or missing.
 func TestMarkFollows(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	put(t, dir, "one")
 	former := filepath.Join(t.TempDir(), "former")
 	copyOver(t, former, file(dir))
 	s := open(t, dir)
-	s.MarkNow()
 	if _, err := s.Bucket("b").Put(t.Context(), "two", nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	mark, err := os.ReadFile(file(dir) + ".mark")
-	if err != nil {
+	first := t.TempDir() // a kill after the first change
+	copyOver(t, file(first), file(dir))
+	copyOver(t, file(first)+".mark", file(dir)+".mark")
+	if _, err := bolt.Open(t.Context(), bolt.Config{Dir: first}); err == nil || !strings.Contains(err.Error(), "it is missing") {
+		t.Errorf("Open without the log = %v", err)
+	}
+	formerLog := t.TempDir()
+	copyLog(t, formerLog, dir)
+	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Close()
-	copyOver(t, file(dir), former)
-	if err := os.WriteFile(file(dir)+".mark", mark, 0o600); err != nil { // as after a kill
+	s.MarkNow()
+	if _, err := s.Bucket("b").Put(t.Context(), "three", nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	var older *bolt.OlderError
-	if _, err := bolt.Open(t.Context(), bolt.Config{Dir: dir}); !errors.As(err, &older) {
-		t.Errorf("Open of a former file after a kill = %v", err)
+	for what, c := range map[string]struct {
+		replace func(dir string) error
+		want    string
+	}{
+		"nothing":     {func(string) error { return nil }, "<nil>"},
+		"former file": {func(dir string) error { copyOver(t, file(dir), former); return nil }, "an older one"},
+		"no file":     {func(dir string) error { return os.Remove(file(dir)) }, "missing"},
+		"no log":      {func(dir string) error { return os.RemoveAll(bolt.LogOf(file(dir))) }, "it is missing"},
+		"file alone": {func(dir string) error {
+			return errors.Join(os.RemoveAll(bolt.LogOf(file(dir))), os.Remove(file(dir)+".mark"))
+		}, "it is missing"},
+		"former log":   {func(dir string) error { os.RemoveAll(bolt.LogOf(file(dir))); copyLog(t, dir, formerLog); return nil }, "are gone"},
+		"no mark":      {func(dir string) error { return os.Remove(file(dir) + ".mark") }, "<nil>"},
+		"another file": {func(dir string) error { return anotherFile(t, dir) }, "belongs to another store"},
+	} {
+		killed := t.TempDir()
+		copyOver(t, file(killed), file(dir))
+		copyOver(t, file(killed)+".mark", file(dir)+".mark")
+		copyLog(t, killed, dir)
+		if err := c.replace(killed); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			s, err := bolt.Open(t.Context(), bolt.Config{Dir: killed})
+			if !strings.Contains(fmt.Sprint(err), c.want) {
+				t.Errorf("%s: Open after a kill = %v, want %s", what, err, c.want)
+			}
+			if err != nil {
+				continue
+			}
+			if _, _, err := s.Bucket("b").Get(t.Context(), "three"); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			s.Close()
+		}
+	}
+}
+
+// P18: a damaged log is refused, and nothing is changed. With Salvage, all changes before
+// the damage are there, and the file is the whole Store.
+func TestSalvage(t *testing.T) {
+	dir := storetest.TempDir(t)
+	s := open(t, dir)
+	defer s.Close()
+	put := func(key string) {
+		if _, err := s.Bucket("b").Put(t.Context(), key, []byte("value of "+key), store.Any); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("moved")
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"sound", "spoilt", "later"} {
+		put(key)
+	}
+	s.MarkNow()
+	put("last")
+	segments := func(dir string) []string {
+		found, err := filepath.Glob(filepath.Join(bolt.LogOf(file(dir)), "0*"))
+		if err != nil || len(found) == 0 {
+			t.Fatal(found, err)
+		}
+		return found
+	}
+	for what, c := range map[string]struct {
+		damage func(dir string) error
+		kept   []string
+	}{
+		"a bit": {func(dir string) error {
+			path := segments(dir)[0]
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return overwrite(path, int64(bytes.Index(data, []byte("value of spoilt"))), []byte("V"))
+		}, []string{"moved", "sound"}},
+		"its end": {func(dir string) error {
+			path := segments(dir)[0]
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.Truncate(path, int64(bytes.Index(data, []byte("value of last"))))
+		}, []string{"moved", "sound", "spoilt", "later"}},
+		"all of it": {func(dir string) error { return os.RemoveAll(bolt.LogOf(file(dir))) }, []string{"moved"}},
+		"another store": {func(dir string) error {
+			other := storetest.TempDir(t)
+			s := open(t, other)
+			defer s.Close()
+			if _, err := s.Bucket("b").Put(t.Context(), "x", nil, store.Any); err != nil {
+				return err
+			}
+			err := os.RemoveAll(bolt.LogOf(file(dir)))
+			copyLog(t, dir, other)
+			return err
+		}, []string{"moved"}},
+	} {
+		killed := t.TempDir()
+		copyOver(t, file(killed), file(dir))
+		copyOver(t, file(killed)+".mark", file(dir)+".mark")
+		copyLog(t, killed, dir)
+		if err := c.damage(killed); err != nil {
+			t.Fatal(err)
+		}
+		before := folderOf(t, killed)
+		var damage *bolt.DamagedError
+		if _, err := bolt.Open(t.Context(), bolt.Config{Dir: killed}); !errors.As(err, &damage) || !damage.InLog {
+			t.Errorf("%s: Open = %v", what, err)
+		}
+		if err := bolt.CheckLatest(file(killed)); !errors.As(err, &damage) || !damage.InLog {
+			t.Errorf("%s: CheckLatest = %v", what, err)
+		}
+		if after := folderOf(t, killed); !maps.Equal(before, after) {
+			t.Errorf("%s: Open changed %v to %v", what, before, after)
+		}
+		var lost error
+		salvage := bolt.Config{Dir: killed, Salvage: func(err error) { lost = err }}
+		for range 2 { // then as any other
+			s, err := bolt.Open(t.Context(), salvage)
+			if err != nil || lost == nil {
+				t.Fatalf("%s: Open with Salvage = %v, lost %v", what, err, lost)
+			}
+			got := map[string]bool{}
+			for _, key := range []string{"moved", "sound", "spoilt", "later", "last"} {
+				_, _, err := s.Bucket("b").Get(t.Context(), key)
+				if got[key] = err == nil; got[key] != slices.Contains(c.kept, key) {
+					t.Errorf("%s: %s: %v, want %q", what, key, err, c.kept)
+				}
+			}
+			if _, err := s.Bucket("b").Put(t.Context(), "new", nil, store.Any); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			salvage.Salvage = nil
+		}
+	}
+}
+
+// folderOf returns the files of the Store in dir, with their content. The list of free
+// pages at the end of the file is no part of it: Probe saves that.
+func folderOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"*.mark", "*.wal", "*.wal/*"} {
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			data, _ := os.ReadFile(path) // of a folder, nothing
+			all[path] = string(data)
+		}
+	}
+	return all
+}
+
+// anotherFile puts the file of another Store into dir, without a mark.
+func anotherFile(t *testing.T, dir string) error {
+	other := t.TempDir()
+	put(t, other, "x")
+	copyOver(t, file(dir), file(other))
+	return os.Remove(file(dir) + ".mark")
+}
+
+// copyLog copies the log of a Store from one directory to another.
+func copyLog(t *testing.T, to, from string) {
+	t.Helper()
+	if err := os.CopyFS(bolt.LogOf(file(to)), os.DirFS(bolt.LogOf(file(from)))); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // A Store that a newer version wrote is refused and not changed, whether the mark shows
 // it or only the file.
 func TestNewerFormat(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	s := open(t, dir)
 	if err := s.SetFormat(bolt.Format + 1); err != nil {
 		t.Fatal(err)
@@ -143,7 +323,7 @@ func TestDamagedHeadAfterCleanEnd(t *testing.T) {
 		"no root": func(p string) error { return overwrite(p, 8192, make([]byte, 256<<10)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := tempDir(t)
+			dir := storetest.TempDir(t)
 			if err := fill(dir); err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +345,7 @@ func TestDamagedHeadAfterCleanEnd(t *testing.T) {
 
 // A refusal by the system is not damage.
 func TestRefusedBySystem(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	put(t, dir, "k")
 	if os.Geteuid() == 0 {
 		out, err := childAs(t, 4711, "open", dir).CombinedOutput()
@@ -186,12 +366,12 @@ func TestRefusedBySystem(t *testing.T) {
 
 // Open waits for a command that has the lock and will soon end.
 func TestWaitsForBriefHolder(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Brief: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var locked *bolt.LockedError
+	var locked *dirlock.LockedError
 	if _, err := bolt.Open(t.Context(), bolt.Config{Dir: dir}); !errors.As(err, &locked) || !locked.Brief || locked.PID != os.Getpid() {
 		t.Errorf("Open without patience = %v", err)
 	}
@@ -211,7 +391,7 @@ func TestWaitsForBriefHolder(t *testing.T) {
 	if err := <-opened; err != nil {
 		t.Errorf("Open with patience = %v", err)
 	}
-	if pid := bolt.Holder(dir); pid != os.Getpid() {
+	if pid := dirlock.Holder(dir); pid != os.Getpid() {
 		t.Error(fmt.Sprint("holder ", pid))
 	}
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,44 +17,57 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"parley/store"
+	"parley/store/bolt/dirlock"
+	"parley/store/bolt/layer"
+	"parley/store/bolt/mark"
+	"parley/store/bolt/pages"
+	"parley/store/bolt/wal"
 )
+
+// LogOf returns the folder of the log of the Store at path. It belongs to the file:
+// whoever moves one of them moves both.
+func LogOf(path string) string { return path + ".wal" }
 
 // fileName is the name of the Store in its directory.
 const fileName = "parley.db"
 
-// Open opens the Store in cfg.Dir, which it locks. It returns a [*LockedError] if
+// Open opens the Store in cfg.Dir, which it locks. It returns a [*dirlock.LockedError] if
 // another process has it open, a [*DamagedError] if the file is not the one that
 // was there before, an [*OlderError] if it is an earlier version of that, and a
 // [*FormatError] if a newer version of Parley wrote it. It never begins an empty
-// Store in its place. After an unclean end it first has the file probed, and logs
-// each value with a wrong checksum.
+// Store in its place. After an unclean end it first checks what was written last, and if
+// that does not tell enough, has the file probed, and logs each value with a wrong
+// checksum.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Probe == nil {
-		cfg.Probe = func(_ context.Context, path string) ([]string, error) { return Probe(path) }
+		cfg.Probe = Probe
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	dir, err := waitForLock(ctx, cfg)
+	unlock, err := dirlock.Wait(ctx, cfg.Dir, cfg.Brief, cfg.Patience, cfg.Log)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s, err := open(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", errors.Join(err, unlockDir(dir)))
+		return nil, fmt.Errorf("open store: %w", errors.Join(err, unlock()))
 	}
-	s.dir = dir
+	s.unlock = unlock
 	s.close = sync.OnceValue(s.shutDown)
-	go s.run()
+	go s.writer.run()
 	return s, nil
 }
 
 func open(ctx context.Context, cfg Config) (*Store, error) {
 	path := filepath.Join(cfg.Dir, fileName)
-	m, err := readMark(path)
+	if err := removeDraft(path); err != nil {
+		return nil, err
+	}
+	m, err := mark.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +78,9 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	unread := 0
 	if !clean {
-		if err := probe(ctx, cfg, path); err != nil {
+		if unread, err = examine(ctx, cfg, path, m); err != nil {
 			return nil, err
 		}
 	}
@@ -73,86 +88,181 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, damagedUnlessRefused(path, err)
 	}
-	s := &Store{
-		locks:     store.NewLocks(),
-		db:        db,
-		path:      path,
+	db.NoFreelistSync = false
+	w := &writer{
+		db:        newDatabase(db, path),
 		log:       cfg.Log,
-		now:       time.Now,
 		stopped:   cfg.Stopped,
 		committed: cfg.Committed,
-		probe:     cfg.Probe,
+		salvage:   cfg.Salvage,
+		step:      cfg.step,
 		ops:       make(chan *op, maxBatch),
+		moves:     make(chan move, 1),
 		ended:     make(chan struct{}),
+		due:       time.NewTimer(checkpointInterval),
+		deferral:  time.NewTimer(store.DeferLimit),
 		clean:     clean,
-		queues:    map[string]*queue{},
+		unread:    unread,
 	}
-	if err := s.adoptFile(m); err != nil {
+	w.deferral.Stop()
+	if err := w.adoptFile(m); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return s, nil
+	return &Store{
+		locks:  store.NewLocks(),
+		db:     w.db,
+		writer: w,
+		log:    cfg.Log,
+		now:    time.Now,
+		probe:  cfg.Probe,
+		queues: map[string]*queue{},
+	}, nil
 }
 
-// probe has the file probed and logs the damaged values.
-func probe(ctx context.Context, cfg Config, path string) error {
+// maxUnreadStarts bounds the starts after unclean ends between which the file is not read
+// as a whole: a page that is wrong may be what ends the process.
+const maxUnreadStarts = 3
+
+// examine returns an error if the file must not be used after an unclean end. It checks
+// what was written last, and reads all of the file if that does not tell enough. unread
+// counts the starts since all of it was read.
+func examine(ctx context.Context, cfg Config, path string, m *mark.Mark) (unread int, err error) {
+	why := checkWritten(path, m)
+	switch {
+	case why == nil && m.Unread < maxUnreadStarts:
+		cfg.Log.Info("the store did not end cleanly; what was written last is sound")
+		return m.Unread + 1, nil
+	case why == nil:
+		why = errors.New("it was not read to its end since the last clean one")
+	}
+	cfg.Log.Info("the whole store is read before it is used", "why", why)
 	damaged, err := cfg.Probe(ctx, path)
 	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
-		return damagedUnlessRefused(path, err)
+		return 0, damagedUnlessRefused(path, err)
+	}
+	if len(damaged) == 0 && errors.Is(why, pages.ErrNotWritten) {
+		return 0, &DamagedError{File: path, Cause: why}
 	}
 	for _, where := range damaged {
 		cfg.Log.Error("damaged value in the store", "where", where)
 	}
-	return nil
+	return 0, nil
 }
 
-// adoptFile checks that the file is the one that m describes, gives it an identity
-// if it has none, and marks it as open, before the first write.
-func (s *Store) adoptFile(m *mark) (err error) {
-	s.id, err = s.identify()
+// adoptFile checks that the file is the one that m describes, reads the log, and marks
+// the file as open, before the first write.
+func (w *writer) adoptFile(m *mark.Mark) (err error) {
+	w.id, err = w.db.identify()
 	if err != nil {
-		return &DamagedError{File: s.path, Cause: err}
+		return &DamagedError{File: w.db.path, Cause: err}
 	}
 	switch {
-	case s.id.format > Format:
-		return &FormatError{File: s.path, Has: s.id.format}
-	case s.clean && s.id.isOlder(m) && m.Closed.Spare && s.id.tx == m.Tx-1:
-		s.log.Error("one of the two heads of the store is damaged; the other is used, and nothing is lost")
-	case s.clean && s.id.isOlder(m):
-		return &DamagedError{File: s.path, Cause: errors.New("its last changes are gone")}
-	case s.id.isOlder(m):
-		return &OlderError{File: s.path, Wrote: m.Wrote}
+	case w.id.format > Format:
+		return &FormatError{File: w.db.path, Has: w.id.format}
+	case w.clean && w.id.isOlder(m) && m.Closed.Spare && w.id.tx == m.Tx-1:
+		w.log.Error("one of the two heads of the store is damaged; the other is used, and nothing is lost")
+	case w.clean && w.id.isOlder(m):
+		return &DamagedError{File: w.db.path, Cause: errors.New("its last changes are gone")}
+	case w.id.isOlder(m):
+		return &OlderError{File: w.db.path, Wrote: m.Wrote}
 	}
-	if err := s.mark(nil, true); err != nil {
+	if err := w.readLog(m); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(s.path)); err != nil {
+	if err := w.mark(nil, true); err != nil {
 		return err
 	}
-	if s.id.lineage == 0 {
-		return s.assignIdentity()
+	return syncDir(filepath.Dir(w.db.path))
+}
+
+// readLog reads what the log has and the file has not into a layer.
+func (w *writer) readLog(m *mark.Mark) (err error) {
+	var fresh *layer.Layer
+	last := w.id.moved
+	w.wal, err = openLog(w.db.path, w.id, m, w.clean, func(seq uint64, payload []byte) error {
+		if _, ok := pages.ParseNote(payload); ok {
+			return nil
+		}
+		next, err := fresh.Replay(payload)
+		if err != nil {
+			return err
+		}
+		fresh = next
+		last = seq
+		return nil
+	}, w.step)
+	if damage, ok := errors.AsType[*DamagedError](err); ok && w.salvage != nil {
+		w.salvage(damage)
+		return w.useSound(fresh, last)
 	}
+	if err != nil {
+		return err
+	}
+	w.lastChange = last
+	if w.clean && !w.wal.Exists() { // one of the two heads of the file may say otherwise
+		if err := w.setLogged(false); err != nil && !errors.Is(err, store.ErrFull) {
+			return err
+		}
+	}
+	w.db.layers.Store(&layers{fresh: fresh, base: w.id.tx})
+	if fresh != nil {
+		w.log.Info("changes read from the log of the store", "records", last-w.id.moved)
+	} else {
+		w.due.Stop()
+	}
+	w.scheduled = fresh != nil
 	return nil
 }
 
-// assignIdentity gives the file a format and a lineage. If the disk is full, the
-// next Open does.
-func (s *Store) assignIdentity() error {
-	s.id.format = plainFormat
-	s.id.lineage = time.Now().UnixNano()
-	_, err := s.attempt([]*op{{do: s.writeIdentity(s.id.lineage)}}, make([]error, 1))
-	switch {
-	case errors.Is(err, store.ErrFull):
-		s.id.lineage = 0
-		s.log.Warn("identity of the store not written", "err", err)
-	case errors.Is(err, store.ErrDamaged):
-		return &DamagedError{File: s.path, Cause: err}
-	case err != nil:
+// useSound moves the sound changes of a damaged log, which end with that record, into the
+// file, and removes the log.
+func (w *writer) useSound(changes *layer.Layer, last uint64) (err error) {
+	m := w.db.move(changes, last)
+	if m.err != nil || m.stuck != nil {
+		return &DamagedError{File: w.db.path, Cause: cmp.Or(m.err, errUnreadable)}
+	}
+	w.wrote = true
+	w.id.moved = last
+	w.lastChange = last
+	w.id.tx = m.tx
+	if err := w.setLogged(false); err != nil {
 		return err
 	}
-	return nil
+	if err := os.RemoveAll(LogOf(w.db.path)); err != nil {
+		return err
+	}
+	w.wal, err = wal.Open(LogOf(w.db.path), uint64(w.id.lineage), last, nil, w.step)
+	w.db.layers.Store(&layers{base: w.id.tx})
+	w.due.Stop()
+	return err
+}
+
+// openLog opens the log of the file at path, of which m says what it must have. clean says
+// that nobody had touched the file since it was closed.
+func openLog(
+	path string, id identity, m *mark.Mark, clean bool, replay func(uint64, []byte) error, step func(wal.Step) error,
+) (*wal.Log, error) {
+	known := mark.Mark{Log: id.logged}
+	if m != nil && m.Lineage == id.lineage {
+		known.Log = known.Log || m.Log
+		known.Seq = m.Seq
+	}
+	l, err := wal.Open(LogOf(path), uint64(id.lineage), id.moved, replay, step)
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &errno):
+		return nil, err
+	case err != nil:
+		return nil, &DamagedError{File: path, Cause: err, InLog: true}
+	case known.Log && !clean && !l.Exists():
+		return nil, &DamagedError{File: path, Cause: errors.New("it is missing"), InLog: true}
+	case known.Seq > l.Last():
+		return nil, &DamagedError{File: path, Cause: errors.New("its last changes are gone"), InLog: true}
+	}
+	return l, nil
 }
 
 // damagedUnlessRefused returns err, which occurred while path was being opened, as
@@ -175,8 +285,8 @@ const lockTimeout = 300 * time.Millisecond
 // file does not stop everybody while it is mapped anew.
 const initialMap = 1 << 30 // bytes
 
-// options returns those which keep small commits small while others read, as
-// measurements showed.
+// options returns those with which files are opened, as measurements showed. A file
+// without a free list is not given one before it is known to be the right one.
 func options() *bbolt.Options {
 	o := &bbolt.Options{
 		Timeout:        lockTimeout,

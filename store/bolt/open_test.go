@@ -13,13 +13,15 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/bolt/dirlock"
+	"parley/store/storetest"
 )
 
 // P17: a second process learns at once which one has the directory.
 func TestLocked(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	s := open(t, dir)
-	var locked *bolt.LockedError
+	var locked *dirlock.LockedError
 	_, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
 	if !errors.As(err, &locked) || locked.Dir != dir || locked.PID != os.Getpid() {
 		t.Errorf("Open in the same process = %v", err)
@@ -35,7 +37,7 @@ func TestLocked(t *testing.T) {
 }
 
 func TestFilesArePrivate(t *testing.T) {
-	dir := filepath.Join(tempDir(t), "a", "data")
+	dir := filepath.Join(storetest.TempDir(t), "a", "data")
 	open(t, dir)
 	_ = filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -47,12 +49,12 @@ func TestFilesArePrivate(t *testing.T) {
 
 // The probe runs after every unclean end, and only then.
 func TestProbeWhenNeeded(t *testing.T) {
-	dir, probes := tempDir(t), 0
+	dir, probes := storetest.TempDir(t), 0
 	reopen := func(what string, want int) {
 		t.Helper()
-		s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Probe: func(_ context.Context, path string) ([]string, error) {
+		s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir, Probe: func(ctx context.Context, path string) ([]string, error) {
 			probes++
-			return bolt.Probe(path)
+			return bolt.Probe(ctx, path)
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +89,7 @@ func TestProbeWhenNeeded(t *testing.T) {
 // P2, P23: if the clock is set back or forth, an id is still remembered within the hour,
 // and old ids are removed in the end.
 func TestClockSteps(t *testing.T) {
-	ctx, s := t.Context(), open(t, tempDir(t))
+	ctx, s := t.Context(), open(t, storetest.TempDir(t))
 	var clock atomic.Int64
 	clock.Store(1e9)
 	s.SetNow(func() time.Time { return time.Unix(clock.Load(), 0) })
@@ -120,7 +122,7 @@ func TestClockSteps(t *testing.T) {
 
 // The file does not grow with expired ids.
 func TestForgets(t *testing.T) {
-	ctx, dir := t.Context(), tempDir(t)
+	ctx, dir := t.Context(), storetest.TempDir(t)
 	s := open(t, dir)
 	var clock atomic.Int64
 	s.SetNow(func() time.Time { return time.Unix(clock.Load(), 0) })

@@ -10,20 +10,35 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"parley/store"
+	"parley/store/bolt/layer"
 )
 
 // A part is a bucket in one of the top buckets of the file. It is created when
-// something is put in it. Every value in it begins with a checksum over its place,
+// something of it is moved to the file. Every value in it begins with a checksum over its place,
 // its key and itself.
 type part struct {
 	store *Store
 	top   string
 	name  string
 	place uint32 // the checksum of top and name
+	// prefix begins the keys of the part in a layer.
+	prefix string
 }
 
 func (s *Store) part(top, name string) part {
-	return part{store: s, top: top, name: name, place: placeChecksum([]byte(top), encodeKey(name))}
+	p := newPart(top, name)
+	p.store = s
+	return p
+}
+
+// newPart returns a part that belongs to no Store yet.
+func newPart(top, name string) part {
+	return part{
+		top:    top,
+		name:   name,
+		place:  placeChecksum([]byte(top), encodeKey(name)),
+		prefix: layer.JoinKey(top, name),
+	}
 }
 
 func (p part) wrap(err error) error {
@@ -33,35 +48,74 @@ func (p part) wrap(err error) error {
 	return fmt.Errorf("%s %q: %w", p.top, p.name, err)
 }
 
-// bucket returns the part's bucket, nil if it was never created.
-func (p part) bucket(tx *bbolt.Tx) *bbolt.Bucket {
-	top := tx.Bucket([]byte(p.top))
+// bucket returns the part's bucket in the file, nil if the file does not have it.
+func (p part) bucket(file *bbolt.Tx) *bbolt.Bucket {
+	top := file.Bucket([]byte(p.top))
 	if top == nil {
 		return nil
 	}
 	return top.Bucket(encodeKey(p.name))
 }
 
-func (p part) createBucket(tx *bbolt.Tx) (*bbolt.Bucket, error) {
+// exists reports whether the part has a sequence.
+func (p part) exists(t *txn) bool {
+	_, known := t.lookup(p.prefix)
+	return known || p.bucket(t.file) != nil
+}
+
+// sequence returns the number that was given last, according to setSequence. It is not
+// certain if it comes from the file, where it has no checksum.
+func (p part) sequence(t *txn) (n uint64, certain bool) {
+	if v, known := t.lookup(p.prefix); known {
+		n, _ = decodeNumber(v)
+		return n, true
+	}
+	if in := p.bucket(t.file); in != nil {
+		n = in.Sequence()
+	}
+	return n, false
+}
+
+// setSequence sets the number that was given last. It fails if the file cannot take the
+// name of the part.
+func (p part) setSequence(t *txn, n uint64) error {
 	if len(p.name) >= bbolt.MaxKeySize {
-		return nil, berrors.ErrKeyTooLarge
+		return berrors.ErrKeyTooLarge
 	}
-	top, err := tx.CreateBucketIfNotExists([]byte(p.top))
-	if err != nil {
-		return nil, err
+	t.set(p.prefix, encodeNumber(n))
+	return nil
+}
+
+// lastNumber returns the number given last in a part whose keys are numbers. Numbers that
+// are there count more than a sequence without a checksum.
+func (p part) lastNumber(t *txn) uint64 {
+	n, certain := p.sequence(t)
+	if certain {
+		return n
 	}
-	return top.CreateBucketIfNotExists(encodeKey(p.name))
+	c := p.cursor(t)
+	for k, _ := c.seek(encodeNumber(n + 1)); len(k) == 8; k, _ = c.next(k) {
+		n, _ = decodeNumber(k)
+	}
+	return n
 }
 
 var errChecksum = fmt.Errorf("%w: wrong checksum", store.ErrDamaged)
 
-// get returns the value of k, ErrNotFound or errChecksum. The value belongs to tx.
-func (p part) get(tx *bbolt.Tx, k []byte) ([]byte, error) {
-	in := p.bucket(tx)
-	if in == nil {
-		return nil, store.ErrNotFound
+// stored returns the value of k with its checksum, nil if there is no k.
+func (p part) stored(t *txn, k []byte) []byte {
+	if v, known := t.lookup(p.prefix + string(k)); known {
+		return v
 	}
-	stored := in.Get(k)
+	if in := p.bucket(t.file); in != nil {
+		return in.Get(k)
+	}
+	return nil
+}
+
+// get returns the value of k, ErrNotFound or errChecksum. The value belongs to t.
+func (p part) get(t *txn, k []byte) ([]byte, error) {
+	stored := p.stored(t, k)
 	if stored == nil {
 		return nil, store.ErrNotFound
 	}
@@ -72,22 +126,27 @@ func (p part) get(tx *bbolt.Tx, k []byte) ([]byte, error) {
 	return v, nil
 }
 
-// put sets k to the concatenation of val.
-func (p part) put(tx *bbolt.Tx, k []byte, val ...[]byte) error {
-	in, err := p.createBucket(tx)
-	if err != nil {
-		return err
+// put sets k to the concatenation of val. It fails if the file cannot take that.
+func (p part) put(t *txn, k []byte, val ...[]byte) error {
+	stored := addChecksum(p.place, k, val...)
+	switch {
+	case len(p.name) >= bbolt.MaxKeySize, len(k) > bbolt.MaxKeySize:
+		return berrors.ErrKeyTooLarge
+	case int64(len(stored)) > bbolt.MaxValueSize:
+		return berrors.ErrValueTooLarge
 	}
-	return in.Put(k, addChecksum(p.place, k, val...))
+	p.stored(t, k) // meets a fault in the page that a checkpoint will change
+	t.set(p.prefix+string(k), stored)
+	return nil
 }
 
 // delete removes k. It returns errUnchanged if there is no k.
-func (p part) delete(tx *bbolt.Tx, k []byte) error {
-	in := p.bucket(tx)
-	if in == nil || in.Get(k) == nil {
+func (p part) delete(t *txn, k []byte) error {
+	if p.stored(t, k) == nil {
 		return errUnchanged
 	}
-	return in.Delete(k)
+	t.set(p.prefix+string(k), nil)
+	return nil
 }
 
 // A read transaction visits at most this many entries and about this many bytes (P20).
@@ -98,15 +157,11 @@ const (
 
 // scan visits the entries from key from on, in order, until visit returns false. If
 // they are many it stops earlier, and returns the key to continue at.
-func (p part) scan(tx *bbolt.Tx, from []byte, visit func(k, v []byte) bool) (next []byte) {
-	in := p.bucket(tx)
-	if in == nil {
-		return nil
-	}
-	c := in.Cursor()
+func (p part) scan(t *txn, from []byte, visit func(k, v []byte) bool) (next []byte) {
+	c := p.cursor(t)
 	n := 0
 	size := 0
-	for k, v := c.Seek(from); k != nil; k, v = c.Next() {
+	for k, v := c.seek(from); k != nil; k, v = c.next(k) {
 		if n == pageLen || size > pageSize {
 			return bytes.Clone(k)
 		}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
 )
 
@@ -58,8 +56,8 @@ func (q *queue) load(ctx context.Context) error {
 	}
 	var numbers []uint64
 	for next := encodeNumber(0); next != nil; {
-		err := q.part.store.view(ctx, func(tx *bbolt.Tx) error {
-			next = q.part.scan(tx, next, func(k, _ []byte) bool {
+		err := q.part.store.view(ctx, func(t *txn) error {
+			next = q.part.scan(t, next, func(k, _ []byte) bool {
 				n, _ := decodeNumber(k)
 				numbers = append(numbers, n)
 				return true
@@ -85,8 +83,8 @@ func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 	}
 	var n uint64
 	err := q.part.store.submit(ctx, &op{
-		do: func(tx *bbolt.Tx) (err error) {
-			n, err = q.insert(tx, id, body)
+		do: func(t *txn) (err error) {
+			n, err = q.insert(t, id, body)
 			return err
 		},
 		onCommit: func() { q.pending.Add(n) },
@@ -95,27 +93,23 @@ func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 	return q.part.wrap(err)
 }
 
-func (q *queue) insert(tx *bbolt.Tx, id string, body []byte) (uint64, error) {
+func (q *queue) insert(t *txn, id string, body []byte) (uint64, error) {
 	now := q.part.store.now()
-	if pushed, err := q.seen.get(tx, encodeKey(id)); err == nil && !isExpired(pushed, now) {
+	if pushed, err := q.seen.get(t, encodeKey(id)); err == nil && !isExpired(pushed, now) {
 		return 0, errUnchanged
 	}
 	// This comes first, because it fails if the id is too long.
-	if err := q.seen.put(tx, encodeKey(id), encodeNumber(uint64(now.UnixNano()))); err != nil {
+	if err := q.seen.put(t, encodeKey(id), encodeNumber(uint64(now.UnixNano()))); err != nil {
 		return 0, err
 	}
-	work, err := q.part.createBucket(tx)
-	if err != nil {
+	n := q.part.lastNumber(t) + 1
+	if err := q.part.put(t, encodeNumber(n), encodeNumber(uint64(len(id))), []byte(id), body); err != nil {
 		return 0, err
 	}
-	n := lastNumberIn(work) + 1
-	if err := q.part.put(tx, encodeNumber(n), encodeNumber(uint64(len(id))), []byte(id), body); err != nil {
+	if err := q.part.setSequence(t, n); err != nil {
 		return 0, err
 	}
-	if err := work.SetSequence(n); err != nil {
-		return 0, err
-	}
-	return n, q.forgetExpired(tx, now)
+	return n, q.forgetExpired(t, now)
 }
 
 // isExpired reports whether an id that was pushed at that time, as it is stored,
@@ -127,14 +121,14 @@ func isExpired(pushed []byte, now time.Time) bool {
 
 // forgetExpired checks the next ids and removes those that are expired. If it
 // meets damage, it does nothing until the next start.
-func (q *queue) forgetExpired(tx *bbolt.Tx, now time.Time) error {
+func (q *queue) forgetExpired(t *txn, now time.Time) error {
 	if q.keepExpired {
 		return nil
 	}
-	expired, err := q.nextExpired(tx, now)
+	expired, err := q.nextExpired(t, now)
 	q.keepExpired = err != nil
 	for _, k := range expired {
-		if err := q.seen.delete(tx, k); err != nil {
+		if err := q.seen.delete(t, k); err != nil {
 			return err
 		}
 	}
@@ -142,15 +136,15 @@ func (q *queue) forgetExpired(tx *bbolt.Tx, now time.Time) error {
 }
 
 // nextExpired checks the next ids and returns the keys of those that are expired.
-func (q *queue) nextExpired(tx *bbolt.Tx, now time.Time) (keys [][]byte, err error) {
+func (q *queue) nextExpired(t *txn, now time.Time) (keys [][]byte, err error) {
 	defer catch(&err)()
-	c := q.seen.bucket(tx).Cursor()
-	k, stored := c.Seek(q.sweepFrom)
+	c := q.seen.cursor(t)
+	k, stored := c.seek(q.sweepFrom)
 	for n := 0; n < sweepSize && k != nil; n++ {
 		if pushed, ok := stripChecksum(q.seen.place, k, stored); ok && isExpired(pushed, now) {
 			keys = append(keys, bytes.Clone(k))
 		}
-		k, stored = c.Next()
+		k, stored = c.next(k)
 	}
 	q.sweepFrom = bytes.Clone(k)
 	return keys, nil
@@ -182,8 +176,8 @@ func (q *queue) Pull(ctx context.Context) (store.Item, error) {
 }
 
 func (q *queue) item(ctx context.Context, n uint64) (item store.Item, err error) {
-	err = q.part.store.view(ctx, func(tx *bbolt.Tx) error {
-		v, err := q.part.get(tx, encodeNumber(n))
+	err = q.part.store.view(ctx, func(t *txn) error {
+		v, err := q.part.get(t, encodeNumber(n))
 		if err != nil {
 			return err
 		}
@@ -200,7 +194,7 @@ func (q *queue) item(ctx context.Context, n uint64) (item store.Item, err error)
 
 func (q *queue) done(ctx context.Context, n uint64) error {
 	err := q.part.store.submit(ctx, &op{
-		do:       func(tx *bbolt.Tx) error { return q.part.delete(tx, encodeNumber(n)) },
+		do:       func(t *txn) error { return q.part.delete(t, encodeNumber(n)) },
 		onCommit: func() { q.pending.Drop(n) },
 		vital:    true,
 	})
@@ -217,12 +211,12 @@ func (q *queue) moveDamaged(ctx context.Context, n uint64, cause error) {
 		return
 	}
 	key := encodeNumber(n)
-	err := q.part.store.write(ctx, func(tx *bbolt.Tx) error {
-		found := bytes.Clone(q.part.bucket(tx).Get(key))
-		if err := q.part.store.part("damaged", q.part.name).put(tx, key, found); err != nil {
+	err := q.part.store.write(ctx, func(t *txn) error {
+		found := bytes.Clone(q.part.stored(t, key))
+		if err := q.part.store.part("damaged", q.part.name).put(t, key, found); err != nil {
 			return err
 		}
-		return q.part.delete(tx, key)
+		return q.part.delete(t, key)
 	}, func() { q.pending.Drop(n) })
 	if err != nil {
 		log.Error("damaged work not moved", "err", err)

@@ -4,132 +4,136 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"slices"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
+	"parley/store/bolt/pages"
 )
 
 // Verify reads everything in the Store while others use it, and calls report for each
-// damaged entry or group of entries. It reads at most bytesPerSecond, in many short
-// transactions, so that nobody waits for it. After an error it is incomplete.
+// damaged entry or group of entries. What the log has is moved into the file first. It
+// reads at most bytesPerSecond, in many short transactions, so that nobody waits for it.
+// After an error it is incomplete. After the first complete one, an unclean end is not
+// taken to come from something that nobody has read: see Open.
 func (s *Store) Verify(ctx context.Context, bytesPerSecond int, report func(where string)) error {
-	v := verifier{store: s, rate: bytesPerSecond, report: report}
-	tops, err := v.names(ctx, func(tx *bbolt.Tx) *bbolt.Cursor { return tx.Cursor() }, "the list of all buckets")
-	for _, top := range tops {
-		if err != nil {
+	if err := s.submit(ctx, &op{alone: s.writer.flush}); err != nil && !errors.Is(err, store.ErrFull) {
+		return err
+	}
+	v := verifier{store: s, report: report}
+	for more := true; more; {
+		if err := v.readSome(ctx); err != nil {
 			return err
 		}
-		err = v.verifyTop(ctx, top)
+		more = v.from != nil
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(v.size) * time.Second / time.Duration(bytesPerSecond)):
+		}
 	}
-	return err
+	return s.submit(ctx, &op{alone: s.writer.noteRead})
 }
 
-// maxNames bounds the names that are read in one transaction.
-const maxNames = pageSize / 16 // bytes
+// noteRead notes that all of the file was read.
+func (w *writer) noteRead() error {
+	if w.unread == 0 {
+		return nil
+	}
+	w.unread = 0
+	return w.mark(nil, false)
+}
 
+// A verifier reads a file in steps, each of them in a transaction of its own: as long as
+// that is open, the pages that it sees are not written again.
 type verifier struct {
 	store  *Store
-	rate   int
 	report func(where string)
+	from   [][]byte // the entry at which the next step begins; nil: all was read
+	size   int      // what the last step has read, in bytes
 }
 
-func (v *verifier) verifyTop(ctx context.Context, top []byte) error {
-	parts, err := v.names(ctx, func(tx *bbolt.Tx) *bbolt.Cursor {
-		if b := tx.Bucket(top); b != nil {
-			return b.Cursor()
+// errPause ends a step.
+var errPause = errors.New("the rest is read later")
+
+// readSome reads the next entries, and reports what is damaged when the transaction has ended.
+func (v *verifier) readSome(ctx context.Context) error {
+	var found []string
+	add := func(where string) {
+		if !slices.Contains(found, where) {
+			found = append(found, where)
 		}
-		return nil
-	}, string(top))
-	for _, name := range parts {
-		if err != nil {
-			return err
-		}
-		err = v.verifyPart(ctx, v.store.part(string(top), decodeKey(name)))
+	}
+	err := v.store.readCommit(ctx, func(c *pages.Commit) error { return v.walk(c, add) })
+	for _, where := range found {
+		v.report(where)
 	}
 	return err
 }
 
-// names returns the keys that a cursor yields. If they cannot be read, that is
-// reported under the name what.
-func (v *verifier) names(
-	ctx context.Context, cursor func(*bbolt.Tx) *bbolt.Cursor, what string,
-) (names [][]byte, err error) {
-	for next := []byte{}; next != nil; {
-		from := next
-		size := 0
-		err := v.store.view(ctx, func(tx *bbolt.Tx) error {
-			next = nil
-			c := cursor(tx)
-			if c == nil {
-				return nil
+// readCommit has do read the file as one of its last two transactions left it.
+func (s *Store) readCommit(ctx context.Context, do func(*pages.Commit) error) error {
+	for {
+		err := s.view(ctx, func(t *txn) error {
+			f, err := os.Open(s.db.path)
+			if err != nil {
+				return err
 			}
-			for k, _ := c.Seek(from); k != nil; k, _ = c.Next() {
-				size += len(k)
-				if size > maxNames {
-					next = bytes.Clone(k)
-					return nil
-				}
-				names = append(names, bytes.Clone(k))
+			defer f.Close()
+			c, err := pages.Find(f, t.file.ID())
+			if err != nil {
+				return err
 			}
-			return nil
+			return do(c)
 		})
-		if errors.Is(err, store.ErrDamaged) {
-			v.report(what)
-			return names, nil
-		}
-		if err != nil {
-			return names, err
-		}
-		if err := v.throttle(ctx, size); err != nil {
-			return names, err
-		}
-	}
-	return names, nil
-}
-
-// verifyPart reads the entries of p, up to a page that cannot be read.
-func (v *verifier) verifyPart(ctx context.Context, p part) error {
-	top := []byte(p.top)
-	name := encodeKey(p.name)
-	for next := []byte{}; next != nil; {
-		from := next
-		size := 0
-		var damaged [][]byte
-		err := v.store.view(ctx, func(tx *bbolt.Tx) error {
-			next = p.scan(tx, from, func(k, stored []byte) bool {
-				if _, ok := stripChecksum(p.place, k, stored); !ok {
-					damaged = append(damaged, bytes.Clone(k))
-				}
-				size += len(k) + len(stored)
-				return true
-			})
-			return nil
-		})
-		for _, k := range damaged {
-			v.report(describeEntry(top, name, k))
-		}
-		if errors.Is(err, store.ErrDamaged) {
-			v.report(describeEntry(top, name, nil))
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := v.throttle(ctx, size); err != nil {
+		if !errors.Is(err, pages.ErrPassed) {
 			return err
 		}
 	}
-	return nil
 }
 
-// throttle waits as long as reading size bytes may take.
-func (v *verifier) throttle(ctx context.Context, size int) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Duration(size) * time.Second / time.Duration(v.rate)):
+// walk reads the entries of c from v.from on, until they are enough for one step.
+func (v *verifier) walk(c *pages.Commit, add func(where string)) error {
+	from := v.from
+	v.from = nil
+	v.size = 0
+	err := c.Read(pages.Walk{
+		From: from,
+		Value: func(names [][]byte, key, val []byte) error {
+			if v.size > pageSize {
+				v.from = clonePath(names, key)
+				return errPause
+			}
+			v.size += len(key) + len(val)
+			if where := damageAt(names, key, val); where != "" {
+				add(where)
+			}
+			return nil
+		},
+		Damaged: func(names [][]byte, _ error) { add(describePlace(names)) },
+	})
+	if errors.Is(err, errPause) {
 		return nil
 	}
+	return err
+}
+
+func clonePath(names [][]byte, key []byte) [][]byte {
+	var path [][]byte
+	for _, name := range names {
+		path = append(path, bytes.Clone(name))
+	}
+	return append(path, bytes.Clone(key))
+}
+
+// describePlace names a bucket of the file for people.
+func describePlace(names [][]byte) string {
+	switch len(names) {
+	case 0:
+		return "the list of all buckets"
+	case 1:
+		return string(names[0])
+	}
+	return describeEntry(names[0], names[1], nil)
 }

@@ -14,6 +14,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/storetest"
 )
 
 // zeroPageOf overwrites the page in which the file contains text, and keeps the file's
@@ -50,7 +51,7 @@ func zeroPageOf(t *testing.T, dir, text string) {
 func TestLostPageOfLog(t *testing.T) {
 	ctx := t.Context()
 	for _, victim := range []int{1, 60, 120} {
-		dir := tempDir(t)
+		dir := storetest.TempDir(t)
 		s := open(t, dir)
 		written := 0
 		write := func(n int) {
@@ -134,7 +135,7 @@ func TestLostPageOfLog(t *testing.T) {
 // same, and logs that were not on the lost page are not affected.
 func TestLostLog(t *testing.T) {
 	ctx := t.Context()
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	s := open(t, dir)
 	for _, name := range []string{"a", "b"} { // both are so small that they lie in the page that lists the logs
 		if _, err := s.Log(name).Append(ctx, []byte("the first of "+name)); err != nil {
@@ -182,7 +183,7 @@ func TestLostLog(t *testing.T) {
 // P18: Verify finds damage from while the Store was closed, at the given pace, and nobody
 // waits for it.
 func TestVerifyFindsDamage(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	if err := fill(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 
 // Verify keeps to its rate.
 func TestVerifyPace(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir)
 		if _, err := s.Log("l").Append(t.Context(), make([]byte, 1<<20), make([]byte, 1<<20), make([]byte, 1<<20)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -11,36 +12,80 @@ import (
 	"syscall"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"parley/store"
+	"parley/store/bolt/layer"
+	"parley/store/bolt/pages"
+	"parley/store/bolt/wal"
 )
 
-// maxBatch is how many changes share a commit at most.
-const maxBatch = 1024
+// A writer makes all changes of a Store. It owns the log, the checkpoints and the mark.
+// Its methods are for its goroutine, run, and after that for who closes the Store.
+type writer struct {
+	db        *database
+	log       *slog.Logger
+	stopped   func(error)          // see Config
+	committed func(time.Duration)  // see Config
+	salvage   func(error)          // see Config
+	step      func(wal.Step) error // see wal.Open
+
+	ops   chan *op
+	moves chan move     // the outcome of the checkpoint that is going on
+	ended chan struct{} // run has returned
+
+	wal           *wal.Log
+	lastChange    uint64 // the last record of the log that has changes, or the last one that was moved
+	broken        error  // why nothing is written any more
+	id            identity
+	clean         bool           // nobody had touched the file since it was closed
+	wrote         bool           // into the file
+	marked        time.Time      // when the mark was last written
+	logMarked     bool           // the mark says that there is a log
+	checkpointing bool           // a checkpoint is going on
+	postponed     bool           // the last checkpoint found the disk full
+	unread        int            // see mark
+	scheduled     bool           // due is set
+	due           *time.Timer    // for the next checkpoint
+	compaction    *compaction    // that is going on; nil: none
+	deferred      []layer.Change // that readers see and the log has not
+	deferral      *time.Timer    // ends when the log must have them
+	// suspectFreelist says that the free list in memory may be wrong, because a
+	// fault interrupted a commit: the file is probed by the next Open.
+	suspectFreelist bool
+}
+
+const (
+	// maxBatch is how many calls share a commit at most.
+	maxBatch = 1024
+	// maxDeferred is how many changes wait for a commit at most.
+	maxDeferred = 4096
+)
 
 // An op is one change, and the channel that its caller waits on.
 type op struct {
-	// do makes the change. It checks everything before it changes anything, so that
-	// its failure does not affect the others of its batch. errUnchanged says that
-	// there was nothing to change.
-	do func(*bbolt.Tx) error
-	// onCommit, which may be nil, is called when the change is on disk, in the order
+	// do makes the change. errUnchanged says that there was nothing to change.
+	do func(*txn) error
+	// onCommit, which may be nil, is called when readers see the change, in the order
 	// of the batch.
 	onCommit func()
 	// vital says that nothing works properly without this change: if it meets
 	// damage, the Store stops.
 	vital bool
+	// deferred says that the caller does not wait for the disk: see store.Deferred.
+	deferred bool
 	// afterFault makes the change in another way if do has met damage; may be nil.
-	afterFault func(*bbolt.Tx) error
-	done       chan error
+	afterFault func(*txn) error
+	// alone is called by the writer when the changes before it are on disk, in the
+	// place of all the others; nil: it is an op as described above.
+	alone func() error
+	done  chan error
 }
 
 var errUnchanged = errors.New("nothing to change")
 
-// write has the writer do the change and returns when it is on disk. It waits for
-// that even if ctx ends, so that the caller knows what became of the change.
-func (s *Store) write(ctx context.Context, do func(*bbolt.Tx) error, onCommit func()) error {
+// write has the writer do the change and returns when it is on disk, or sooner if it is
+// deferred. It waits for that even if ctx ends, so that the caller knows what became of
+// the change.
+func (s *Store) write(ctx context.Context, do func(*txn) error, onCommit func()) error {
 	return s.submit(ctx, &op{do: do, onCommit: onCommit})
 }
 
@@ -50,34 +95,52 @@ func (s *Store) submit(ctx context.Context, o *op) error {
 		return err
 	}
 	defer s.calls.Done()
+	o.deferred = store.IsDeferred(ctx)
 	o.done = make(chan error, 1)
-	s.ops <- o
-	store.Queued(ctx)
+	s.writer.ops <- o
 	return <-o.done
 }
 
 // run is the writer. Changes that arrive while it commits share the next commit. No
 // change waits for others.
-func (s *Store) run() {
-	defer close(s.ended)
+func (w *writer) run() {
+	defer close(w.ended)
 	debug.SetPanicOnFault(true)
 	var batch []*op
-	for o := range s.ops {
-		runtime.Gosched() // lets callers that the last commit woke join
-		batch = append(batch[:0], o)
-		for len(batch) < maxBatch && len(s.ops) > 0 {
-			batch = append(batch, <-s.ops)
+	for {
+		select {
+		case o, ok := <-w.ops:
+			if !ok {
+				return
+			}
+			runtime.Gosched() // lets callers that the last commit woke join
+			batch = append(batch[:0], o)
+			for len(batch) < maxBatch && len(w.ops) > 0 {
+				batch = append(batch, <-w.ops)
+			}
+			w.commit(batch)
+			clear(batch)
+		case m := <-w.moves:
+			_ = w.endCheckpoint(m) // it logs what the operator must know, and is made again
+		case <-w.due.C:
+			w.beginCheckpoint()
+		case <-w.deferral.C:
+			w.endDeferral()
 		}
-		s.commit(batch)
-		clear(batch)
 	}
 }
 
-func (s *Store) commit(batch []*op) {
+func (w *writer) commit(batch []*op) {
 	errs := make([]error, len(batch))
-	s.commitAll(batch, errs)
+	if err := w.commitAll(batch, errs); err != nil {
+		for i := range errs { // an op may have failed because of another that was not kept
+			errs[i] = err
+		}
+	}
 	for i, o := range batch {
 		switch {
+		case o.alone != nil:
+			continue
 		case errs[i] == nil && o.onCommit != nil:
 			o.onCommit()
 		case errors.Is(errs[i], errUnchanged):
@@ -85,144 +148,197 @@ func (s *Store) commit(batch []*op) {
 		}
 		o.done <- errs[i]
 	}
-}
-
-// commitAll makes all changes of batch in one transaction, and sets the error of each.
-// A change that meets a page that cannot be read is left out, and the others are made
-// without it (P21). A vital one stops the Store.
-func (s *Store) commitAll(batch []*op, errs []error) {
-	faulty, err := s.attempt(batch, errs)
-	switch {
-	case err == nil:
-		return
-	case !errors.Is(err, errUnreadable), s.broken != nil:
-		for i := range errs { // an op may have failed because of another that was not kept
-			errs[i] = err
-		}
-		return
-	case len(batch) > 1 && faulty < 0: // in the commit: it is unknown whose page it was
-		for i := range batch {
-			s.commitAll(batch[i:i+1], errs[i:i+1])
-		}
-		return
-	case len(batch) > 1:
-		s.commitWithout(faulty, batch, errs)
-		return
-	case batch[0].vital:
-		err = s.stop(err)
-	case batch[0].afterFault != nil:
-		if _, err = s.attempt([]*op{{do: batch[0].afterFault}}, errs); err == nil {
-			return
+	for _, o := range batch {
+		if o.alone != nil {
+			o.done <- o.alone()
 		}
 	}
-	errs[0] = err
 }
 
-// commitWithout commits one op of batch by itself, and the others without it.
-func (s *Store) commitWithout(faulty int, batch []*op, errs []error) {
-	s.commitAll(batch[faulty:faulty+1], errs[faulty:faulty+1])
-	rest := slices.Concat(batch[:faulty], batch[faulty+1:])
-	others := make([]error, len(rest))
-	s.commitAll(rest, others)
-	copy(errs, others[:faulty])
-	copy(errs[faulty+1:], others[faulty:])
+// commitAll makes all changes of batch in one record of the log, with those that were
+// deferred before, and sets the error of each. If all of batch are deferred, none is
+// written. A change that meets a page that cannot be read is left out, and the others are
+// made without it (P21). A vital one stops the Store. With an error, no change was kept.
+func (w *writer) commitAll(batch []*op, errs []error) error {
+	if w.broken != nil {
+		return w.broken
+	}
+	if err := w.limitLog(); err != nil {
+		return err
+	}
+	t, err := w.makeChanges(batch, errs)
+	if err != nil || len(w.deferred)+len(t.changes) == 0 {
+		return err
+	}
+	if canDefer(batch, errs) && len(w.deferred)+len(t.changes) <= maxDeferred {
+		return w.deferChanges(t)
+	}
+	return w.append(t)
+}
+
+// canDefer reports whether nobody in batch waits for the disk. Who is told that there was
+// nothing to change does, because that may be so through a deferred change.
+func canDefer(batch []*op, errs []error) bool {
+	for i, o := range batch {
+		if o.do != nil && !o.deferred && (errs[i] == nil || errors.Is(errs[i], errUnchanged)) {
+			return false
+		}
+	}
+	return true
+}
+
+// deferChanges shows the changes of t to readers, and leaves them to the next append.
+func (w *writer) deferChanges(t *txn) error {
+	if len(t.changes) == 0 {
+		return nil
+	}
+	if err := w.beginLog(); err != nil { // a checkpoint may move them before
+		return err
+	}
+	if len(w.deferred) == 0 {
+		w.deferral.Reset(store.DeferLimit)
+	}
+	w.deferred = append(w.deferred, t.changes...)
+	w.show(t)
+	return nil
+}
+
+// show shows the changes of t to readers.
+func (w *writer) show(t *txn) {
+	w.db.layers.Store(&layers{fresh: t.fresh, moving: t.moving, base: w.db.layers.Load().base})
+}
+
+// endDeferral appends what is deferred to the log. On a full disk it is tried again.
+func (w *writer) endDeferral() {
+	if w.broken != nil {
+		return
+	}
+	if err := w.appendDeferred(); err != nil {
+		w.log.Debug("deferred changes not written", "err", err)
+		w.deferral.Reset(store.DeferLimit)
+	}
+}
+
+func (w *writer) appendDeferred() error {
+	if len(w.deferred) == 0 {
+		return nil
+	}
+	l := w.db.layers.Load()
+	return w.append(&txn{fresh: l.fresh, moving: l.moving})
+}
+
+// makeChanges makes the changes of batch in a txn that has ended.
+func (w *writer) makeChanges(batch []*op, errs []error) (*txn, error) {
+	t, err := w.db.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer t.end()
+	for i, o := range batch {
+		if o.do == nil {
+			continue
+		}
+		if errs[i], err = w.try(t, o); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// try makes the change of o in t. It returns why o fails, and why all of its batch do.
+func (w *writer) try(t *txn, o *op) (failed, fatal error) {
+	err := t.attempt(o.do)
+	if !errors.Is(err, errUnreadable) {
+		return err, nil
+	}
+	if o.vital {
+		return err, w.stop(err)
+	}
+	if o.afterFault != nil {
+		err = t.attempt(o.afterFault)
+	}
+	return err, nil
 }
 
 // errUnreadable says that a page cannot be read.
 var errUnreadable = fmt.Errorf("%w: unreadable page", store.ErrDamaged)
 
-// attempt makes the changes of batch in one transaction, and sets the errors of
-// single ops. It returns an error if no change was kept. faulty is the op that met an
-// errUnreadable, or -1 if there was none or it may have been any.
-func (s *Store) attempt(batch []*op, errs []error) (faulty int, err error) {
-	if s.broken != nil {
-		return -1, s.broken
+// append appends what is deferred and the changes of t to the log, and shows them to
+// readers when they are on disk.
+func (w *writer) append(t *txn) error {
+	if err := w.beginLog(); err != nil {
+		return err
 	}
-	tx, err := s.db.Begin(true)
-	if err != nil {
-		return -1, err
+	began := time.Now()
+	if err := w.wal.Append(layer.Encode(slices.Concat(w.deferred, t.changes))); err != nil {
+		return w.logError(err)
 	}
-	faulty = -1
-	defer func() {
-		if r := recover(); r != nil {
-			s.suspectFreelist = s.suspectFreelist || faulty < 0
-			err = fmt.Errorf("%w: %v", errUnreadable, r)
-			if e := rollBack(tx); e != nil {
-				err = s.stop(errors.Join(err, e))
-			}
+	w.lastChange = w.wal.Last()
+	w.deferred = nil
+	w.deferral.Stop()
+	if w.committed != nil {
+		w.committed(time.Since(began))
+	}
+	w.show(t)
+	if time.Since(w.marked) > markInterval {
+		if err := w.mark(nil, false); err != nil { // the earlier mark is still true
+			w.log.Debug("mark of the store not written", "err", err)
 		}
-	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	changed := false
-	for i, o := range batch {
-		faulty = i
-		errs[i] = o.do(tx)
-		changed = changed || errs[i] == nil
 	}
-	faulty = -1
-	if !changed {
-		return -1, tx.Rollback()
-	}
-	return -1, s.commitTx(tx)
+	w.scheduleCheckpoint()
+	return nil
 }
 
-// commitTx commits tx and updates the mark now and then.
-func (s *Store) commitTx(tx *bbolt.Tx) error {
-	id := tx.ID()
-	began := time.Now()
-	if err := tx.Commit(); err != nil {
-		return s.commitError(err, id)
+// beginLog begins a segment of the log, unless there is one. It must be on disk, and the
+// file and the mark must say so, before the first change is acknowledged.
+func (w *writer) beginLog() error {
+	if w.id.format < Format || w.id.lineage == 0 {
+		lineage := w.id.lineage
+		if lineage == 0 {
+			lineage = time.Now().UnixNano()
+		}
+		if err := w.writeIdentity(lineage); err != nil {
+			return w.fileError(err)
+		}
+		w.wal.SetLineage(uint64(lineage))
 	}
-	if s.committed != nil {
-		s.committed(time.Since(began))
+	if err := w.wal.Begin(); err != nil {
+		return w.logError(err)
 	}
-	s.wrote = true
-	s.id.tx = id
-	if time.Since(s.marked) <= markInterval {
+	if !w.id.logged {
+		if err := w.setLogged(true); err != nil {
+			return err
+		}
+		if err := w.addNote(pages.NoteOf(w.db.path, w.id.tx)); err != nil {
+			return err
+		}
+	}
+	if w.logMarked {
 		return nil
 	}
-	if err := s.mark(nil, false); err != nil { // the earlier mark is still true
-		s.log.Debug("mark of the store not written", "err", err)
+	if err := w.mark(nil, true); err != nil {
+		return w.fileError(err)
 	}
 	return nil
 }
 
-func rollBack(tx *bbolt.Tx) (err error) {
-	defer catch(&err)()
-	return tx.Rollback()
+// logError returns the error of an append that failed with err.
+func (w *writer) logError(err error) error {
+	if errors.Is(err, wal.ErrNoSpace) {
+		return fmt.Errorf("write store: %w: %w", store.ErrFull, err)
+	}
+	return w.stop(err)
 }
 
 // markInterval is how often the mark is updated after commits.
 const markInterval = time.Minute
 
-// commitError returns the error of the failed commit of transaction id. A full disk
-// may get better. After any other failure it is unknown what is on disk: the Store
-// stops writing until it is opened again, and goes on reading.
-func (s *Store) commitError(err error, id int) error {
-	if isFull(err) && s.lastID() < id {
-		return fmt.Errorf("write store: %w: %w", store.ErrFull, err)
+func (w *writer) stop(err error) error {
+	w.broken = fmt.Errorf("store stopped writing, restart to go on: %w", err)
+	if w.stopped != nil {
+		w.stopped(w.broken)
 	}
-	return s.stop(err)
-}
-
-func (s *Store) stop(err error) error {
-	s.broken = fmt.Errorf("store stopped writing, restart to go on: %w", err)
-	if s.stopped != nil {
-		s.stopped(s.broken)
-	}
-	return s.broken
-}
-
-// lastID returns the number of the transaction that readers see.
-func (s *Store) lastID() (id int) {
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		id = tx.ID()
-		return nil
-	})
-	if err != nil {
-		return int(^uint(0) >> 1)
-	}
-	return id
+	return w.broken
 }
 
 // isFull reports whether the disk is full. It checks the text, too, because bbolt does

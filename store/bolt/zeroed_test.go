@@ -12,6 +12,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/storetest"
 )
 
 // useZeroed is a child: for each page from the given number on, it overwrites the page
@@ -49,7 +50,7 @@ func useZeroed(args []string) error {
 func useAll(dir string) string {
 	ctx := context.Background()
 	stopped := false
-	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Probe: probeInChild, Stopped: func(error) { stopped = true }})
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Stopped: func(error) { stopped = true }})
 	var told *bolt.DamagedError
 	switch {
 	case errors.As(err, &told):
@@ -83,7 +84,7 @@ func useAll(dir string) string {
 // P18: a page that the disk has lost after a clean end does not crash the process that
 // uses the Store.
 func TestZeroedPage(t *testing.T) {
-	dir := tempDir(t)
+	dir := storetest.TempDir(t)
 	if err := fill(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,27 @@ var reopened = []struct {
 		wantList(t, "Since(0)", Records(t, s.Log("l"), 0), "1:1", "2:2")
 		want(t, "Append after trimming all", must[uint64](t)(s.Log("trimmed").Append(ctx, []byte("3"))), 3)
 	}},
+	{"reopen: deferred changes are there, too", func(t *testing.T, open func() store.Store) {
+		s := open()
+		ctx := store.Deferred(t.Context())
+		ok(t, s.Queue("q").Push(t.Context(), "done", nil))
+		ok(t, pull(t, s.Queue("q")).Done(ctx))
+		rev := must[uint64](t)(s.Bucket("b").Put(ctx, "k", []byte("v"), 0))
+		must[uint64](t)(s.Log("l").Append(ctx, []byte("1")))
+		ok(t, s.Queue("q").Push(ctx, "id", []byte("body")))
+		ok(t, s.Close())
+
+		s = open()
+		defer s.Close()
+		_, at, err := s.Bucket("b").Get(t.Context(), "k")
+		ok(t, err)
+		want(t, "revision", at, rev)
+		wantList(t, "Since(0)", Records(t, s.Log("l"), 0), "1:1")
+		item := pull(t, s.Queue("q"))
+		want(t, "work", item.ID, "id")
+		want(t, "again", item.Again, true)
+		want(t, "Len", must[int](t)(s.Queue("q").Len(t.Context())), 1)
+	}},
 	{"reopen: work that was not done comes again, at once and in order", func(t *testing.T, open func() store.Store) {
 		ctx, s := t.Context(), open()
 		for i := range 5 {

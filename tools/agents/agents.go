@@ -72,6 +72,8 @@ func New(c Config) tools.Source {
 	s.spawn = finish(s.newSpawn())
 	s.multiAgent = finish(s.newMultiAgent())
 	s.newTask = finish(s.newNewTask())
+	s.multiAgent.Use = tools.Rare
+	s.newTask.Use = tools.Rare
 	return s
 }
 

@@ -275,7 +275,7 @@ func TestOffered(t *testing.T) {
 		for _, tool := range k.Tools() {
 			if tool.Category == "agents" {
 				got = append(got, tool.Name)
-				if !tool.Repeatable || !tool.Waits() || tool.ReadOnly {
+				if !tool.Repeatable || !tool.Waits(tools.Call{}) || tool.ReadOnly {
 					t.Errorf("%s has %+v", tool.Name, tool.Hints)
 				}
 			}

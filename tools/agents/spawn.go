@@ -17,14 +17,13 @@ const (
 )
 
 type spawnArgs struct {
-	Task  string `json:"task" jsonschema:"what the subagent is to do, with all it needs to know" limit:"min=1"`
-	Label string `json:"label,omitempty" jsonschema:"a short name for people"`
-	Wait  bool   `json:"wait,omitempty" jsonschema:"wait for the result instead of going on"`
+	Task  string `json:"task" jsonschema:"with all it needs to know" limit:"min=1"`
+	Label string `json:"label,omitempty"`
+	Wait  bool   `json:"wait,omitempty" jsonschema:"for the result"`
 }
 
-const spawnDescription = "Have a subagent work on a task in the background, while you go on talking. It can read, " +
-	"write and search files and use the web, and cannot talk to the person. " +
-	"It sees nothing of this conversation. You are told when it is done, and then tell the person."
+const spawnDescription = "Have a subagent work on a task in the background. It has files and the web, and sees " +
+	"nothing of this conversation. You are told when it is done, and then tell the person."
 
 // spawnTools returns the tools of a subagent in the background (D-092).
 func spawnTools() []string {

@@ -321,7 +321,8 @@ type fields struct {
 	Flag  *bool    `json:"flag,omitempty"`
 }
 
-// D-005…D-009: no type lists, which some vendors reject; no unknown arguments; always the same bytes.
+// D-005…D-009: no type lists, which some vendors reject; no unknown arguments; always the same bytes. Models are
+// not shown limits, of which they are told when they exceed them.
 func TestSchemaOf(t *testing.T) {
 	const want = `{"type":"object","properties":{"path":{"type":"string","description":"which","minLength":1,"maxLength":9},` +
 		`"count":{"type":"integer","default":60,"minimum":1,"maximum":600},"ratio":{"type":"number","minimum":0.5},` +
@@ -330,13 +331,20 @@ func TestSchemaOf(t *testing.T) {
 		`"tags":{"type":"array","items":{"type":"string"},"maxItems":3},` +
 		`"flag":{"type":"boolean"}},` +
 		`"required":["path"],"additionalProperties":false}`
+	const wantShown = `{"type":"object","properties":{"path":{"type":"string","description":"which"},` +
+		`"count":{"type":"integer","default":60},"ratio":{"type":"number"},` +
+		`"mode":{"type":"string","default":"insert","enum":["replace","insert"]},` +
+		`"part":{"type":"string","default":"head","enum":["head","tail"]},` +
+		`"tags":{"type":"array","items":{"type":"string"}},` +
+		`"flag":{"type":"boolean"}},` +
+		`"required":["path"]}`
 	for range 20 {
-		got, err := SchemaOf(reflect.TypeFor[fields]())
-		if string(got) != want || err != nil {
-			t.Fatalf("got  %s, %v\nwant %s", got, err, want)
+		got, shown, err := SchemaOf(reflect.TypeFor[fields]())
+		if string(got) != want || string(shown) != wantShown || err != nil {
+			t.Fatalf("got  %s, %v\nwant %s\nand  %s\nwant %s", got, err, want, shown, wantShown)
 		}
 	}
-	if got, err := SchemaOf(reflect.TypeFor[struct{}]()); string(got) != `{"type":"object","properties":{},"additionalProperties":false}` || err != nil {
+	if got, _, err := SchemaOf(reflect.TypeFor[struct{}]()); string(got) != `{"type":"object","properties":{},"additionalProperties":false}` || err != nil {
 		t.Errorf("of nothing: %s, %v", got, err)
 	}
 	for _, bad := range []reflect.Type{
@@ -347,7 +355,7 @@ func TestSchemaOf(t *testing.T) {
 			A int `json:"a" limit:"min=one"`
 		}](),
 	} {
-		if s, err := SchemaOf(bad); err == nil {
+		if s, _, err := SchemaOf(bad); err == nil {
 			t.Errorf("%v: %s, want an error", bad, s)
 		}
 	}

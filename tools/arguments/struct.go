@@ -11,23 +11,40 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaOf returns the schema of a struct. The same struct always gives the same bytes.
-func SchemaOf(t reflect.Type) (json.RawMessage, error) {
+// SchemaOf returns the schema of a struct, and the part of it that models are shown: not the limits of numbers
+// and lengths, of which a call that exceeds them is told. The same struct always gives the same bytes.
+func SchemaOf(t reflect.Type) (whole, shown json.RawMessage, err error) {
 	s, err := jsonschema.ForType(t, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s.Type != "object" {
-		return nil, fmt.Errorf("%v is no struct", t)
+		return nil, nil, fmt.Errorf("%v is no struct", t)
 	}
 	if s.Properties == nil {
 		s.Properties = map[string]*jsonschema.Schema{} // required by some vendors
 	}
 	if err := limit(s, t); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dropNull(s)
-	return json.Marshal(s)
+	if whole, err = json.Marshal(s); err != nil {
+		return nil, nil, err
+	}
+	eachSchema(s, dropLimits)
+	shown, err = json.Marshal(s)
+	return whole, shown, err
+}
+
+// dropLimits removes from s what models need not be shown.
+func dropLimits(s *jsonschema.Schema) {
+	s.AdditionalProperties = nil
+	s.Minimum = nil
+	s.Maximum = nil
+	s.MinLength = nil
+	s.MaxLength = nil
+	s.MinItems = nil
+	s.MaxItems = nil
 }
 
 // dropNull replaces type lists such as ["null", "array"], which some vendors reject.

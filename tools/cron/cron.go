@@ -15,14 +15,12 @@ import (
 )
 
 const description = "Schedule work: reminders, recurring tasks, watching something. When a job is due, you get its " +
-	"message in this chat, and your answer is sent here.\n" +
-	"- add needs message and one of every_seconds, cron_expr and at. For a single reminder use at; \"every weekday " +
-	"at 9\" is cron_expr \"0 9 * * 1-5\".\n" +
-	"- To watch something and speak only when there is news, set isolated and quiet.\n" +
-	"- For a fixed call that needs no thinking, give tool with args instead of message: its result is sent as it " +
-	"is.\n" +
-	"- list shows the jobs with their ids; remove, enable, disable, run, edit and history need job_id. edit changes " +
-	"only what you give."
+	"message in this chat, and your answer is sent.\n" +
+	"- add needs message and one of at (once), cron_expr and every_seconds; the others need job_id, which list " +
+	"shows.\n" +
+	"- isolated: without this chat's history. quiet: say nothing if there is no news. Use both to watch something.\n" +
+	"- tool with args, in place of message, is called without a model, and its result sent.\n" +
+	"- edit changes only what you give."
 
 // A Manager carries out orders. Adding a job with the same ID again changes
 // nothing, nor does running one under the same key, which is that of the call.
@@ -44,9 +42,10 @@ func New(do Manager) tools.Tool {
 			return tools.Failf(tools.CodeInvalid, "job_id is required for %s", o.Action), nil
 		}
 		answer, err := do(ctx, jobs.Asker{At: c.At, Group: c.Group, From: c.From}, c.Key(), o)
-		return tools.Result{Text: answer.Text, Tainted: answer.Foreign}, err
+		return tools.Result{Text: answer.Text, Data: answer.Jobs, Tainted: answer.Foreign}, err
 	})
 	t.Category = "cron"
+	t.Use = tools.Basic
 	t.Repeatable = true
 	t.Guard = func(c tools.Call) bool {
 		return c.Tainted && c.Input["action"] != "list" && c.Input["action"] != "history"

@@ -116,11 +116,19 @@ func (l *Library) Reserve(names []string) {
 	l.reserved.Store(&lower)
 }
 
-// isReserved reports whether a custom tool may not be called id.
-func (l *Library) isReserved(id string) bool {
+// whyReserved returns why a custom tool may not be called id; "" if it may.
+func (l *Library) whyReserved(id string) string {
 	id = strings.ToLower(id)
-	names := l.reserved.Load()
-	return strings.HasPrefix(id, "mcp_") || names != nil && slices.Contains(*names, id)
+	if strings.HasPrefix(id, "mcp_") {
+		return msgReservedMCP
+	}
+	if names := l.reserved.Load(); names != nil && slices.Contains(*names, id) {
+		return msgReserved
+	}
+	return ""
 }
 
-const msgReserved = "a custom tool cannot have the name of a built-in tool" // B-010
+const (
+	msgReserved    = "a custom tool cannot have the name of a built-in tool" // B-010
+	msgReservedMCP = "names that begin with mcp_ are for the tools of MCP servers"
+)

@@ -28,6 +28,7 @@ type Definition struct {
 	Icon        string          `json:"icon"`
 	Timeout     float64         `json:"timeout"`   // in seconds
 	Network     bool            `json:"network"`   // it asks for the network
+	Workspace   string          `json:"workspace"` // what it sees of the workspace: "none", "read" or "write"
 	ReadOnly    bool            `json:"read_only"` // it changes nothing, so that results may be reused (B-078)
 	Execution   Execution       `json:"execution"`
 	Code        string          `json:"execution_code"` // the text of execution.py, a template
@@ -79,7 +80,8 @@ var emptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // definitionKeys are those of definition.json, in the order in which they are written.
 var definitionKeys = []string{
-	"id", "description", "parameters", "required", "category", "icon", "timeout", "network", "read_only", "execution",
+	"id", "description", "parameters", "required", "category", "icon", "timeout", "network", "workspace",
+	"read_only", "execution",
 }
 
 // A fault is an error in a file of a tool.
@@ -167,12 +169,16 @@ func (d *Definition) readFields(object map[string]json.RawMessage) error {
 		{"category", "a text", &d.Category},
 		{"icon", "a text", &d.Icon},
 		{"network", "true or false", &d.Network},
+		{"workspace", "a text", &d.Workspace},
 		{"read_only", "true or false", &d.ReadOnly},
 		{"required", "a list of texts", &d.Required},
 	} {
 		if raw, found := object[field.key]; found && json.Unmarshal(raw, field.value) != nil {
 			return fmt.Errorf("%q must be %s", field.key, field.kind)
 		}
+	}
+	if err := d.checkWorkspace(); err != nil {
+		return err
 	}
 	d.ID = cmp.Or(d.ID, d.Folder)                                  // B-007
 	d.Description = cmp.Or(d.Description, "Custom tool "+d.ID)     // B-020
@@ -181,6 +187,25 @@ func (d *Definition) readFields(object map[string]json.RawMessage) error {
 		return err
 	}
 	return d.readExecution(object["execution"], object["timeout"])
+}
+
+// The values of Definition.Workspace.
+const (
+	WorkspaceNone  = "none"
+	WorkspaceRead  = "read"  // it reads what commands read
+	WorkspaceWrite = "write" // it changes the folder work, too
+)
+
+// checkWorkspace sets Workspace if it is left out.
+func (d *Definition) checkWorkspace() error {
+	d.Workspace = cmp.Or(d.Workspace, WorkspaceNone)
+	switch {
+	case !slices.Contains([]string{WorkspaceNone, WorkspaceRead, WorkspaceWrite}, d.Workspace):
+		return errors.New(`"workspace" must be "none", "read" or "write"`)
+	case d.Workspace == WorkspaceWrite && d.ReadOnly:
+		return errors.New(`a tool with "workspace": "write" cannot be "read_only"`)
+	}
+	return nil
 }
 
 // readParameters sets Parameters and Required.

@@ -85,7 +85,7 @@ func TestLoading(t *testing.T) {
 	d.Revision = ""
 	got, _ := json.Marshal(d)
 	const asLoaded = `{"id":"alpha","description":"Custom tool alpha","parameters":{"type":"object","properties":{}},` +
-		`"required":[],"category":"custom","icon":"","timeout":30,"network":false,"read_only":false,` +
+		`"required":[],"category":"custom","icon":"","timeout":30,"network":false,"workspace":"none","read_only":false,` +
 		`"execution":{"type":"python","file":"execution.py"},"execution_code":"print(1)","return":null,"meta":null,` +
 		`"invalid_id":false,"validation_error":"","warnings":[],"folder":"alpha","revision":""}`
 	if string(got) != asLoaded {
@@ -309,8 +309,8 @@ func TestBadIDs(t *testing.T) {
 	for _, f := range all.Faults {
 		reasons[f.Folder] = f.Reason
 	}
-	for _, folder := range []string{"exec", "mine", "mcp_x"} {
-		if reasons[folder] != msgReserved {
+	for folder, want := range map[string]string{"exec": msgReserved, "mine": msgReserved, "mcp_x": msgReservedMCP} {
+		if reasons[folder] != want {
 			t.Errorf("%s: %q", folder, reasons[folder])
 		}
 	}
@@ -391,7 +391,7 @@ func TestSave(t *testing.T) {
 		`{"id":"a b"}`:     msgInvalidID,
 		`{"id":"exec"}`:    msgReserved,
 		`{"id":"EXEC"}`:    msgReserved,
-		`{"id":"mcp_a_b"}`: msgReserved,
+		`{"id":"mcp_a_b"}`: msgReservedMCP,
 		`{"id":"CALC"}`:    `there is a tool with the id "calc" already`,
 		`{"id":"y","parameters":{"type":"object","properties":{"a":7}}}`: `"parameters" is no JSON Schema`,
 		`{"id":"y","return":[1]}`:                                              "return.json: it must hold a JSON object",

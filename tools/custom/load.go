@@ -95,8 +95,8 @@ func (l *Library) checkPlace(d Definition, byID map[string]string) *fault {
 	if other := byID[strings.ToLower(d.ID)]; other != "" { // B-009
 		return &fault{fileDefinition, fmt.Sprintf("the tool in %q has the id %q already", other, d.ID)}
 	}
-	if l.isReserved(d.ID) {
-		return &fault{fileDefinition, msgReserved}
+	if why := l.whyReserved(d.ID); why != "" {
+		return &fault{fileDefinition, why}
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ type Outcome struct {
 	Missing string   `json:"missing,omitempty"` // the placeholder without an argument (B-030)
 	Refused []string `json:"refused,omitempty"` // hosts that it may not reach
 
+	sources []string // where untrusted content comes from that the program may have read
+
 	WithoutHosts bool `json:"without_hosts,omitempty"` // it had no network, for want of a sandbox that knows hosts
 }
 

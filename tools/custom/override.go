@@ -34,6 +34,9 @@ func apply(by map[string]Override, sources ...tools.Source) []tools.Source {
 // Tools implements [tools.Source].
 func (o overridden) Tools(ctx context.Context, scope tools.Scope) ([]tools.Tool, error) {
 	offered, err := o.Source.Tools(ctx, scope)
+	if len(o.by) == 0 {
+		return offered, err
+	}
 	all := slices.Clone(offered)
 	all = slices.DeleteFunc(all, func(t tools.Tool) bool {
 		return o.by[t.Name].Tool != "" || o.by[t.AliasOf].Tool != ""

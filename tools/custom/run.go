@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/texts"
+	"parley/tools"
 	"parley/tools/custom/template"
 	"parley/tools/sandbox"
 )
@@ -84,15 +85,15 @@ func explainRender(err error) string {
 		"(execution.py, line %d)", err, missing.Line)
 }
 
-// run runs d with arguments, and returns the program that was made of its template.
-func (s *Source) run(ctx context.Context, d Definition, arguments map[string]any) (o Outcome, rendered string) {
+// run runs d for c, and returns the program that was made of its template.
+func (s *Source) run(ctx context.Context, d Definition, c tools.Call) (o Outcome, rendered string) {
 	o = s.begin(d)
 	defer func() { o.finish(d) }()
 	if strings.TrimSpace(d.Code) == "" {
 		o.Error = "the custom tool has no code in execution.py" // B-045
 		return o, ""
 	}
-	program, err := template.Render(d.Code, d.parameters(), arguments)
+	program, err := template.Render(d.Code, d.parameters(), c.Input)
 	if missing, ok := errors.AsType[*template.MissingError](err); ok {
 		o.Missing = missing.Key
 	}
@@ -100,12 +101,32 @@ func (s *Source) run(ctx context.Context, d Definition, arguments map[string]any
 		o.Error = explainRender(err)
 		return o, ""
 	}
-	s.execute(ctx, d, program, &o)
+	visit, err := s.visit(ctx, d, c)
+	if err != nil {
+		o.Error = fmt.Sprintf("the program was not run, for want of the workspace: %v", err)
+		return o, program.Source
+	}
+	defer visit.End()
+	o.sources = visit.Sources
+	s.execute(ctx, d, program, visit, &o)
 	return o, program.Source
 }
 
+// visit returns what the program of d sees of the workspace.
+func (s *Source) visit(ctx context.Context, d Definition, c tools.Call) (sandbox.Visit, error) {
+	if d.Workspace != WorkspaceRead && d.Workspace != WorkspaceWrite {
+		return sandbox.Visit{End: func() {}}, nil
+	}
+	if s.Visit == nil {
+		return sandbox.Visit{}, errors.New("there is none")
+	}
+	return s.Visit(ctx, c, d.Workspace == WorkspaceWrite, s.isOnline(d))
+}
+
 // execute runs a program in the sandbox.
-func (s *Source) execute(ctx context.Context, d Definition, program template.Program, o *Outcome) {
+func (s *Source) execute(
+	ctx context.Context, d Definition, program template.Program, visit sandbox.Visit, o *Outcome,
+) {
 	stdout := sandbox.Ends{Max: maxOutput}
 	stderr := sandbox.Ends{Max: maxOutput}
 	done, err := s.Runner.Run(ctx, sandbox.Spec{
@@ -113,6 +134,8 @@ func (s *Source) execute(ctx context.Context, d Definition, program template.Pro
 		Stdin:   bytes.NewReader(encode(job{program.Source, d.Code, program.Variables})),
 		Stdout:  &stdout,
 		Stderr:  &stderr,
+		Dir:     visit.Work,
+		Folders: visit.Folders,
 		Network: s.network(d),
 		Limits:  sandbox.Limits{Wall: s.limit(d)},
 	})

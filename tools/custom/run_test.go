@@ -246,7 +246,7 @@ func TestTemplateFaults(t *testing.T) {
 	if got := failure(t, s.call(t, "wrong", args{})); !strings.Contains(got, "name is required") { // D-021
 		t.Errorf("without a required argument: %s", got)
 	}
-	o, _ := s.run(t.Context(), must(s.Library.Get("wrong")), nil) // what no schema caught
+	o, _ := s.run(t.Context(), must(s.Library.Get("wrong")), tools.Call{}) // what no schema caught
 	if o.Message != "missing required argument: 'name'" || o.Missing != "name" {
 		t.Errorf("%+v", o)
 	}
@@ -526,6 +526,9 @@ func TestTrialOfDraft(t *testing.T) {
 	if err != nil || r.Success || r.Arguments != nil || !strings.Contains(r.Message, "a should be number") {
 		t.Errorf("%v: %+v", err, r)
 	}
+	if json.Valid([]byte(r.Message)) || r.Error != r.Message || !json.Valid([]byte(r.Text)) {
+		t.Errorf("people are told %q and %q, models %q", r.Message, r.Error, r.Text)
+	}
 	if _, err = trial(`{"id":"nothing"}`); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a tool that is not there: %v", err)
 	}
@@ -699,5 +702,71 @@ func TestMissingArgument(t *testing.T) {
 	s, _ := examples(t)
 	if r := s.try(t, "calc", args{"a": 1, "op": "+"}); r.Missing != "b" || r.Success || r.ToolID != "calc" {
 		t.Errorf("%+v", r.Outcome)
+	}
+}
+
+// A recorder notes what is run, and runs nothing.
+type recorder struct{ specs []sandbox.Spec }
+
+func (r *recorder) Run(_ context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+	r.specs = append(r.specs, s)
+	return sandbox.Outcome{End: sandbox.Exited}, nil
+}
+
+// TestWorkspace gives programs the view of the workspace that their definition asks for. What untrusted
+// content they may have read makes their results untrusted; a result that depends on files is not reused.
+func TestWorkspace(t *testing.T) {
+	s, dir := examples(t)
+	ran := &recorder{}
+	s.Runner = ran
+	visits := ""
+	s.Visit = func(_ context.Context, c tools.Call, mayWrite, mayReach bool) (sandbox.Visit, error) {
+		visits += fmt.Sprintf("%s %t %t ", c.Name, mayWrite, mayReach)
+		return sandbox.Visit{
+			Folders: []sandbox.Folder{{Path: "/w", Access: sandbox.ReadOnly}}, Work: "/w/work", Sources: []string{"a file"},
+			End: func() { visits += "ended. " },
+		}, nil
+	}
+	for id, definition := range map[string]string{
+		"without": `{}`, "none": `{"workspace":"none"}`, "reads": `{"workspace":"read","read_only":true}`, "writes": `{"workspace":"write"}`,
+	} {
+		put(t, dir, id, map[string]string{fileDefinition: definition, fileCode: "print(1)"})
+	}
+	for _, id := range []string{"without", "none"} {
+		if r := s.call(t, id, args{}); r.Failed || r.Tainted || visits != "" {
+			t.Errorf("%s: %+v, %s", id, r, visits)
+		}
+	}
+	if spec := ran.specs[1]; spec.Dir != "" || len(spec.Folders) > 0 {
+		t.Errorf("without the workspace: %+v", spec)
+	}
+	for id, want := range map[string]string{"reads": "reads false false ended. ", "writes": "writes true false ended. "} {
+		visits = ""
+		r := s.call(t, id, args{})
+		if r.Failed || !r.Tainted || !slices.Equal(r.Sources, []string{"a file"}) || visits != want {
+			t.Errorf("%s: %+v, %s", id, r, visits)
+		}
+		if spec := ran.specs[len(ran.specs)-1]; spec.Dir != "/w/work" || len(spec.Folders) != 1 {
+			t.Errorf("%s: %+v", id, spec)
+		}
+	}
+	all := must(s.Tools(t.Context(), owner))
+	i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == "reads" })
+	if all[i].Cacheable || !all[i].ReadOnly {
+		t.Errorf("%+v", all[i].Hints)
+	}
+	s.Visit = nil
+	if r := s.call(t, "reads", args{}); !strings.Contains(failure(t, r), "for want of the workspace") {
+		t.Errorf("%s", r.Text)
+	}
+	for definition, want := range map[string]string{
+		`{"workspace":"all"}`:                    `"workspace" must be "none", "read" or "write"`,
+		`{"workspace":true}`:                     `"workspace" must be a text`,
+		`{"workspace":"write","read_only":true}`: `a tool with "workspace": "write" cannot be "read_only"`,
+	} {
+		_, err := parse("x", map[string]string{fileDefinition: definition, fileCode: ""})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", definition, err)
+		}
 	}
 }

@@ -24,6 +24,7 @@ type Draft struct {
 	Icon        *string         `json:"icon"`
 	Timeout     json.RawMessage `json:"timeout"`
 	Network     json.RawMessage `json:"network"`
+	Workspace   *string         `json:"workspace"`
 	ReadOnly    json.RawMessage `json:"read_only"`
 	Code        *string         `json:"execution_code"`
 	Execution   struct {
@@ -65,8 +66,8 @@ func (l *Library) plan(d Draft) (folder string, files map[string]string, err err
 	if problem := checkID(d.ID); problem != "" {
 		return "", nil, refusef("%s", problem)
 	}
-	if l.isReserved(d.ID) {
-		return "", nil, refusef("%s", msgReserved) // B-010
+	if why := l.whyReserved(d.ID); why != "" {
+		return "", nil, refusef("%s", why) // B-010
 	}
 	folder, err = l.folderOf(d.ID)
 	if errors.Is(err, ErrNotFound) {
@@ -170,7 +171,12 @@ func (d Draft) definition(before string) (string, error) {
 		object = map[string]json.RawMessage{}
 	}
 	object["id"] = encode(d.ID)
-	for key, text := range map[string]*string{"description": d.Description, "category": d.Category, "icon": d.Icon} {
+	for key, text := range map[string]*string{
+		"description": d.Description,
+		"category":    d.Category,
+		"icon":        d.Icon,
+		"workspace":   d.Workspace,
+	} {
 		if text != nil {
 			object[key] = encode(*text)
 		}

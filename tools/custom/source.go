@@ -29,6 +29,9 @@ type Source struct {
 	// HostNetwork they may reach all that the machine reaches.
 	Hosts       []string
 	HostNetwork bool
+
+	// Visit prepares the workspace for tools that see it; nil: none can.
+	Visit func(ctx context.Context, c tools.Call, mayWrite, mayReach bool) (sandbox.Visit, error)
 }
 
 // Tools implements [tools.Source].
@@ -65,21 +68,24 @@ func (s *Source) tool(d Definition) tools.Tool {
 		if errors.Is(err, ErrNotFound) {
 			return Outcome{Error: err.Error(), Message: err.Error()}, nil
 		}
-		o, _ := s.run(ctx, now, c.Input)
+		o, _ := s.run(ctx, now, c)
 		return o, err
 	})
 }
 
+// isOnline reports whether the program of d may reach anything.
+func (s *Source) isOnline(d Definition) bool { return d.Network && (s.HostNetwork || len(s.Hosts) > 0) }
+
 // wrap returns d as a Tool that is run by run.
 func (s *Source) wrap(d Definition, run func(context.Context, tools.Call) (Outcome, error)) tools.Tool {
-	online := d.Network && (s.HostNetwork || len(s.Hosts) > 0)
+	online := s.isOnline(d)
 	return tools.Tool{
 		ToolSpec: llm.ToolSpec{Name: d.ID, Description: d.Description, Schema: d.Parameters},
 		Hints: tools.Hints{
 			Category:  d.Category,
 			Who:       tools.Owners,
 			ReadOnly:  d.ReadOnly,
-			Cacheable: d.ReadOnly, // B-078
+			Cacheable: d.ReadOnly && d.Workspace == WorkspaceNone, // B-078; files change
 			Variant:   d.Revision,
 			JSON:      true,
 			Untrusted: online, // anybody may have written what it returns
@@ -97,7 +103,10 @@ func (s *Source) wrap(d Definition, run func(context.Context, tools.Call) (Outco
 			if err == nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
-			return o.result(), err
+			r := o.result()
+			r.Tainted = len(o.sources) > 0
+			r.Sources = o.sources
+			return r, err
 		},
 	}
 }
@@ -189,7 +198,7 @@ func (s *Source) Test(
 	tool := s.wrap(d, func(ctx context.Context, c tools.Call) (Outcome, error) {
 		ran = true
 		r.Arguments = c.Input
-		r.Outcome, r.CodeRendered = s.run(ctx, d, c.Input)
+		r.Outcome, r.CodeRendered = s.run(ctx, d, c)
 		return r.Outcome, nil
 	})
 	tool.Cacheable = false
@@ -202,11 +211,20 @@ func (s *Source) Test(
 	if !ran {
 		r.Outcome = s.begin(d)
 		r.Missing = firstMissing(d, t.Arguments)
-		r.Error = result.Text
-		r.Message = result.Text
+		r.Error = reason(result)
+		r.Message = r.Error
 	}
 	r.Text = result.Text
 	return r, nil
+}
+
+// reason returns why a call failed, without the JSON that models read it in.
+func reason(r tools.Result) string {
+	var read struct{ Error string }
+	if json.Unmarshal([]byte(r.Text), &read) == nil && read.Error != "" {
+		return read.Error
+	}
+	return r.Text
 }
 
 // firstMissing returns the first required argument that a call of d lacks, "" if it has all (B-033).

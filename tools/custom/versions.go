@@ -295,8 +295,8 @@ func (l *Library) Restore(id string, number int, by string) (Definition, error) 
 	if err := refuseFault(d, err); err != nil {
 		return Definition{}, err
 	}
-	if l.isReserved(d.ID) {
-		return Definition{}, refusef("%s", msgReserved)
+	if why := l.whyReserved(d.ID); why != "" {
+		return Definition{}, refusef("%s", why)
 	}
 	if err := l.replace(folder, maps.Clone(v.files), by); err != nil {
 		return Definition{}, err

@@ -33,6 +33,7 @@ func New(c Config) []tools.Tool {
 	all := []tools.Tool{calculator(), textProcess(), jsonProcess(), weather(c)}
 	for i := range all {
 		all[i].Category = "data"
+		all[i].Use = tools.Rare
 		all[i].ReadOnly = true
 		all[i].JSON = true
 		all[i].Cacheable = true

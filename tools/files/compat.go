@@ -50,6 +50,9 @@ func (e editor) compatTools() []tools.Tool {
 	remove.Dangerous = true
 	there := newCompatTool("file_delete", nil, "", "", e.open, returning(fileThere))
 	remove.Precheck = func(c tools.Call) (tools.Result, error) { return there.Run(context.Background(), c) }
+	for _, t := range []*tools.Tool{&remove, &mkdir, &exists} {
+		t.Use = tools.Rare
+	}
 	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
 		e.protect(t)
 	}

@@ -19,16 +19,15 @@ import (
 )
 
 type editArgs struct {
-	Path       string `json:"path" jsonschema:"the file, relative to the workspace" limit:"min=1"`
-	OldText    string `json:"old_text" jsonschema:"the text to replace, exactly as in the file; empty for a new file"`
-	NewText    string `json:"new_text" jsonschema:"the text to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace all occurrences"`
+	Path       string `json:"path" limit:"min=1"`
+	OldText    string `json:"old_text" jsonschema:"exactly as in the file; empty for a new file"`
+	NewText    string `json:"new_text"`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
 func (e editor) edit() tools.Tool {
-	t := newTool("edit_file", stepEdit, "Replace text in a text file of the workspace. Read the file first. "+
-		"old_text must occur exactly once: give enough lines to make it unique, or set replace_all. "+
-		"Returns a diff of the changes.", e.open, tainting(e.editFile))
+	t := newTool("edit_file", stepEdit, "Replace text in a file of the workspace that you have read. old_text must "+
+		"occur once: give enough lines, or set replace_all.", e.open, tainting(e.editFile))
 	e.protect(&t)
 	t.Aliases = aliases("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
 	return t

@@ -14,7 +14,7 @@ import (
 
 type globArgs struct {
 	Pattern   string `json:"pattern" jsonschema:"*.go (a name, at any depth) or src/**/*_test.go" limit:"min=1"`
-	Path      string `json:"path" jsonschema:"the directory to search, relative to the workspace" limit:"default=."`
+	Path      string `json:"path" jsonschema:"the directory to search" limit:"default=."`
 	HeadLimit int    `json:"head_limit" jsonschema:"maximum of paths; 0 is all" limit:"min=0 max=1000 default=250"`
 	Offset    int    `json:"offset,omitempty" jsonschema:"number of paths to skip" limit:"min=0 max=100000"`
 	EntryType string `json:"entry_type" jsonschema:"what to look for" limit:"choice=files|dirs|both"`
@@ -25,11 +25,11 @@ func globs() []tools.Tool {
 	t := newTool(
 		"glob",
 		nil,
-		"Find files of the workspace by name, the newest first. Skips folders that are rarely of interest, such "+
-			"as .git and node_modules.",
+		"Find files of the workspace by name, the newest first, without folders such as .git.",
 		tools.Resolve,
 		glob,
 	)
+	t.Use = tools.Rare
 	t.ReadOnly = true
 	t.Preview = previewOf(stepSearch, "pattern")
 	t.Aliases = aliases("max_results", "head_limit", "limit", "head_limit")

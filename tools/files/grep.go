@@ -28,17 +28,17 @@ const (
 )
 
 type grepArgs struct {
-	Pattern         string `json:"pattern" jsonschema:"a regular expression in RE2 syntax" limit:"min=1"`
-	Path            string `json:"path" jsonschema:"the directory or file to search" limit:"default=."`
-	Glob            string `json:"glob,omitempty" jsonschema:"search only these files, such as *.go or src/**/*.ts"`
-	Type            string `json:"type,omitempty" jsonschema:"search only files of this type, such as py, ts, go, md"`
-	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"ignore letter case"`
-	FixedStrings    bool   `json:"fixed_strings,omitempty" jsonschema:"pattern is plain text, not a regular expression"`
-	OutputMode      string `json:"output_mode" jsonschema:"results" limit:"choice=files_with_matches|content|count"`
-	ContextBefore   int    `json:"context_before,omitempty" jsonschema:"lines before each match" limit:"min=0 max=20"`
-	ContextAfter    int    `json:"context_after,omitempty" jsonschema:"lines after each match" limit:"min=0 max=20"`
-	HeadLimit       int    `json:"head_limit" jsonschema:"maximum; 0 is all" limit:"min=0 max=1000 default=250"`
-	Offset          int    `json:"offset,omitempty" jsonschema:"number of results to skip" limit:"min=0 max=100000"`
+	Pattern         string `json:"pattern" jsonschema:"regular expression (RE2)" limit:"min=1"`
+	Path            string `json:"path" jsonschema:"directory or file" limit:"default=."`
+	Glob            string `json:"glob,omitempty" jsonschema:"only such files, as src/**/*.ts"`
+	Type            string `json:"type,omitempty" jsonschema:"only such files, as py or md"`
+	CaseInsensitive bool   `json:"case_insensitive,omitempty"`
+	FixedStrings    bool   `json:"fixed_strings,omitempty" jsonschema:"pattern is plain text"`
+	OutputMode      string `json:"output_mode" limit:"choice=files_with_matches|content|count"`
+	ContextBefore   int    `json:"context_before,omitempty" jsonschema:"lines, with content" limit:"min=0 max=20"`
+	ContextAfter    int    `json:"context_after,omitempty" limit:"min=0 max=20"`
+	HeadLimit       int    `json:"head_limit" jsonschema:"0: all" limit:"min=0 max=1000 default=250"`
+	Offset          int    `json:"offset,omitempty" limit:"min=0 max=100000"`
 }
 
 // types maps the types of files that are not simply a file name extension to patterns.
@@ -53,15 +53,14 @@ func greps() tools.Tool {
 	t := newTool(
 		"grep",
 		nil,
-		"Search the files of the workspace for lines that match pattern. Skips binary and big files, and folders "+
-			"that are rarely of interest, such as .git and node_modules. output_mode says what to return: the paths "+
-			"of the files, the lines, or the number of lines in each file. With content, context_before and "+
-			"context_after add lines around each match.",
+		"Search files of the workspace for lines that match pattern; not binary and big ones, nor folders such as "+
+			".git.",
 		tools.Resolve,
 		grep,
 	)
 	t.ReadOnly = true
 	t.Preview = previewOf(stepSearch, "pattern")
+	t.Use = tools.Rare
 	t.Aliases = aliases("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case",
 		"case_insensitive", "limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")
 	return t

@@ -92,15 +92,15 @@ func matches(pattern, name string) bool {
 }
 
 type listArgs struct {
-	Path       string `json:"path" jsonschema:"the directory, relative to the workspace" limit:"default=."`
-	Pattern    string `json:"pattern,omitempty" jsonschema:"list only matching names, such as *.md"`
-	Recursive  bool   `json:"recursive,omitempty" jsonschema:"include the directories below"`
-	MaxEntries int    `json:"max_entries" jsonschema:"maximum number of entries" limit:"min=1 max=5000 default=200"`
+	Path       string `json:"path" limit:"default=."`
+	Pattern    string `json:"pattern,omitempty" jsonschema:"only such names, as *.md"`
+	Recursive  bool   `json:"recursive,omitempty"`
+	MaxEntries int    `json:"max_entries" limit:"min=1 max=5000 default=200"`
 }
 
 func list() tools.Tool {
 	t := newTool("list_dir", stepList,
-		"List a directory of the workspace. Skips folders that are rarely of interest, such as .git and node_modules.",
+		"List a directory of the workspace, without folders such as .git.",
 		tools.Resolve, listDir)
 	t.ReadOnly = true
 	t.Aliases = aliases("limit", "max_entries", "glob", "pattern")

@@ -41,6 +41,7 @@ func (e editor) notebook() tools.Tool {
 			return r, err
 		}),
 	)
+	t.Use = tools.Rare
 	e.protect(&t)
 	t.Aliases = aliases("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content",
 		"new_source", "mode", "edit_mode")

@@ -26,11 +26,11 @@ const (
 )
 
 type readArgs struct {
-	Path   string `json:"path" jsonschema:"the file, relative to the workspace"`
-	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to read" limit:"min=1 default=1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number of lines" limit:"min=1 default=2000"`
-	Pages  string `json:"pages,omitempty" jsonschema:"pages of a PDF, such as 1-5, at most 20"`
-	Force  bool   `json:"force,omitempty" jsonschema:"read the file again even if it has not changed"`
+	Path   string `json:"path"`
+	Offset int    `json:"offset,omitempty" jsonschema:"first line" limit:"min=1 default=1"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"lines" limit:"min=1 default=2000"`
+	Pages  string `json:"pages,omitempty" jsonschema:"of a PDF, such as 1-5, at most 20"`
+	Force  bool   `json:"force,omitempty" jsonschema:"also if unchanged since you read it"`
 }
 
 // A reader implements read_file.
@@ -43,11 +43,12 @@ func (r reader) tool() tools.Tool {
 	t := newTool(
 		"read_file",
 		stepRead,
-		"Read a file of the workspace: text, a picture or the text of a PDF. Returns the lines of a text as "+
-			"`LINE_NUMBER| TEXT`. A long file is read in parts: the last line of the answer says how to continue.",
+		"Read a text, a picture or a PDF of the workspace. Lines of text begin with LINE_NUMBER|. The last one says "+
+			"how to continue with a long file.",
 		tools.Resolve,
 		tainting(r.read),
 	)
+	t.Use = tools.Basic
 	t.ReadOnly = true
 	t.MaxText = -1
 	t.Aliases = aliases("start_line", "offset", "max_lines", "limit", "page", "pages")

@@ -10,21 +10,21 @@ import (
 )
 
 type writeArgs struct {
-	Path     string `json:"path" jsonschema:"the file, relative to the workspace" limit:"min=1"`
-	Content  string `json:"content" jsonschema:"the new content, or the text to append"`
-	Mode     string `json:"mode" jsonschema:"replace the content, or append to it" limit:"choice=write|append"`
-	Encoding string `json:"encoding" jsonschema:"utf-8, gbk, gb18030, latin-1 or utf-16" limit:"default=utf-8"`
+	Path     string `json:"path" limit:"min=1"`
+	Content  string `json:"content"`
+	Mode     string `json:"mode" limit:"choice=write|append"`
+	Encoding string `json:"encoding" jsonschema:"or gbk, gb18030, latin-1, utf-16" limit:"default=utf-8"`
 }
 
 func (e editor) write() tools.Tool {
 	t := newTool(
 		"write_file",
 		stepWrite,
-		"Write a text file of the workspace. Replaces the whole file if it exists, unless mode is append. Creates "+
-			"missing folders.",
+		"Write a text file of the workspace. Replaces it if it exists, unless mode is append.",
 		e.open,
 		e.writeFile,
 	)
+	t.Use = tools.Basic
 	e.protect(&t)
 	t.Aliases = aliases("text", "content", "contents", "content", "data", "content")
 	return t

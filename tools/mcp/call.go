@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,23 +23,14 @@ type request struct {
 
 	// send makes the request, the first time or with the answers to what the server asked. If the
 	// server asks something, it returns that instead of a result.
-	send func(ctx context.Context, c *connection, call tools.Call, a answers) (tools.Result, questions, error)
+	send func(ctx context.Context, c *connection, call tools.Call, a Answers) (tools.Result, Questions, error)
 }
 
-// answers are those to questions, and the state that the server sent with them.
-type answers struct {
-	all   sdk.InputResponseMap
-	state string
-}
-
-// questions are what a server wants to know before it goes on.
-type questions struct {
-	all   sdk.InputRequestMap
-	state string
-}
-
-// maxQuestions is how often a server may ask in one call.
-const maxQuestions = 10
+// How a server is asked again that has too much to do to answer.
+const (
+	maxRefusals  = 3
+	refusalDelay = time.Second
+)
 
 // reconnectWait is how long a call that may be repeated waits for the next connection (D-114).
 const reconnectWait = 5 * time.Second
@@ -46,17 +38,42 @@ const reconnectWait = 5 * time.Second
 // call makes the request r for the call of a tool. A request that only reads is made again, once, if
 // the connection ended meanwhile; any other may have had its effect (D-114).
 func (v *supervisor) call(ctx context.Context, call tools.Call, r request) (tools.Result, error) {
-	limited, stop := context.WithTimeout(ctx, v.server.ToolTimeout)
+	if !v.key.allows(call.Scope) {
+		text := "the MCP server " + v.key.server + " is used by each person for themselves, and never in a group"
+		return tools.Result{Text: text, Failed: true, Code: tools.CodeDenied}, nil
+	}
+	result, err := v.callOpen(ctx, call, r)
+	result.Text = v.config.redact(result.Text)
+	return result, err
+}
+
+// callOpen is call for whoever may make it.
+func (v *supervisor) callOpen(ctx context.Context, call tools.Call, r request) (tools.Result, error) {
+	var a Answers
+	if inputs := v.config.Inputs; inputs != nil && inputs.Kept(call) {
+		var err error
+		if a, err = inputs.Answer(ctx, call); err != nil {
+			return tools.Result{}, cmp.Or(context.Cause(ctx), err)
+		}
+	}
+	limited, stop := withTimeout(ctx, v.server.ToolTimeout)
 	defer stop()
 	for attempt := 0; ; attempt++ {
-		c, problem := v.current()
+		v.wake(limited)
+		if a.Round > 0 { // else the person would have answered for nothing
+			v.awaitNext(limited, nil, handshakeWait)
+		}
+		if v.offering.isWithheld(call.Name) {
+			return failure(r.what, "Withheld", msgWithheld), nil
+		}
+		c, problem := v.use()
 		if c == nil {
 			return failure(r.what, "NotConnected", problem), nil
 		}
-		begin := time.Now()
-		result, err := c.make(limited, call, r)
-		v.count(time.Since(begin), err == nil)
+		result, asked, err := c.make(limited, call, r, a)
 		switch {
+		case err == nil && len(asked.All) > 0:
+			return r.keep(ctx, v, call, asked)
 		case err == nil:
 			return result, nil
 		case ctx.Err() != nil:
@@ -68,7 +85,7 @@ func (v *supervisor) call(ctx context.Context, call tools.Call, r request) (tool
 		case !c.isLostAfter(err):
 			return failure(r.what, kindOf(err), describe(err)), nil
 		}
-		if r.readOnly && attempt == 0 && v.awaitNext(limited, c) {
+		if r.readOnly && attempt == 0 && v.awaitNext(limited, c, reconnectWait) {
 			continue
 		}
 		text := c.explain(err).Error()
@@ -79,11 +96,12 @@ func (v *supervisor) call(ctx context.Context, call tools.Call, r request) (tool
 	}
 }
 
-// current returns the connection, or what to tell the model if there is none.
-func (v *supervisor) current() (c *connection, problem string) {
+// use returns the connection for a call, which count ends, or what to tell the model if there is none.
+func (v *supervisor) use() (c *connection, problem string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.live != nil && !v.live.hasEnded() {
+		v.usage.open++
 		return v.live, ""
 	}
 	problem = "the MCP server " + v.key.server + " is not connected"
@@ -94,9 +112,11 @@ func (v *supervisor) current() (c *connection, problem string) {
 	case Failed:
 		wait := max(time.Until(v.nextTry), time.Second).Round(time.Second)
 		problem += fmt.Sprintf(". The next attempt to connect is in %v", wait)
+	case SignedOut:
+		problem += ". Call " + WrapName(v.key.server, SignInTool) + " first"
 	case Ended:
 	default:
-		problem += ". It is being connected anew"
+		problem += ". It is being connected; call again in a moment"
 	}
 	return nil, problem
 }
@@ -112,8 +132,8 @@ func (c *connection) hasEnded() bool {
 }
 
 // awaitNext waits until there is another connection than c, and reports whether there is.
-func (v *supervisor) awaitNext(ctx context.Context, c *connection) bool {
-	ctx, stop := context.WithTimeout(ctx, reconnectWait)
+func (v *supervisor) awaitNext(ctx context.Context, c *connection, wait time.Duration) bool {
+	ctx, stop := context.WithTimeout(ctx, wait)
 	defer stop()
 	for {
 		v.mu.Lock()
@@ -131,10 +151,11 @@ func (v *supervisor) awaitNext(ctx context.Context, c *connection) bool {
 	}
 }
 
-// count notes a call.
+// count notes the end of a call.
 func (v *supervisor) count(took time.Duration, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.usage.open--
 	v.usage.calls++
 	v.usage.took += took
 	v.usage.last = time.Now()
@@ -143,54 +164,35 @@ func (v *supervisor) count(took time.Duration, ok bool) {
 	}
 }
 
-// make makes a request, and has the questions of the server answered. It ends with the connection.
-func (c *connection) make(ctx context.Context, call tools.Call, r request) (tools.Result, error) {
+// make makes a request, with the answers to what the server asked before. It ends with the connection. A
+// server that asks nothing, and has no result either, has too much to do: it gets the request again.
+func (c *connection) make(
+	ctx context.Context, call tools.Call, r request, a Answers,
+) (result tools.Result, asked Questions, err error) {
+	begin := time.Now()
+	waited := waitedIn(ctx)
+	defer func() {
+		took := time.Since(begin) - (waitedIn(ctx) - waited)
+		c.v.count(took, err == nil)
+	}()
 	ctx, stop := context.WithCancel(context.WithValue(ctx, callKey{}, call))
 	defer stop()
 	defer context.AfterFunc(c.ctx, stop)()
-	number := c.enter(call)
-	defer c.leave(number)
-	var a answers
-	inputs := c.v.config.Inputs
-	if inputs != nil {
-		resumed, state, ok, err := inputs.Resume(ctx, c.v.key.server, call)
-		if err != nil {
-			return tools.Result{}, err
+	defer c.enter(ctx, call)()
+	for range maxRefusals {
+		result, asked, err = r.send(ctx, c, call, a)
+		asked.Round += a.Round
+		if err != nil || asked.Round == a.Round || len(asked.All) > 0 {
+			return result, asked, err
 		}
-		if ok {
-			a = answers{resumed, state}
+		a.State = asked.State
+		select {
+		case <-time.After(refusalDelay):
+		case <-ctx.Done():
+			return result, asked, ctx.Err()
 		}
 	}
-	for range maxQuestions {
-		result, asked, err := r.send(ctx, c, call, a)
-		if err != nil || asked.all == nil {
-			return result, err
-		}
-		if inputs == nil {
-			return tools.Result{}, errors.New("the server asks something, which is not supported here")
-		}
-		given, err := inputs.Answer(ctx, c.v.key.server, &call, asked.all, asked.state)
-		if err != nil {
-			return tools.Result{}, err
-		}
-		a = answers{given, asked.state}
-	}
-	return tools.Result{}, fmt.Errorf("the server asked more than %d times", maxQuestions)
-}
-
-// enter notes that call is at work, and returns a number for leave.
-func (c *connection) enter(call tools.Call) int64 {
-	number := c.tokens.Add(1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open[number] = call
-	return number
-}
-
-func (c *connection) leave(number int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, number)
+	return result, asked, errors.New("the server has too much to do: try again later")
 }
 
 // progressInterval is the least time between two messages about the progress of a call.
@@ -215,7 +217,7 @@ func (c *connection) showProgress(call tools.Call) (token string, stop func()) {
 		case text == "":
 			text = fmt.Sprintf("%.4g", p.Progress)
 		}
-		call.Say(chat.Clip(chat.OneLine(text), 100, "…"))
+		call.Say(chat.Clip(chat.OneLine(c.v.config.redact(text)), 100, "…"))
 	}
 	c.progress.Store(token, show)
 	return token, func() { c.progress.Delete(token) }
@@ -249,4 +251,14 @@ func describe(err error) string {
 		return chat.Clip(wire.Message, 2000, "…")
 	}
 	return chat.Clip(err.Error(), 2000, "…")
+}
+
+// callKey is for values of contexts.
+type callKey struct{}
+
+// CallOf returns the call of a tool that a request is made for. ok is false if it is made for the
+// connection itself.
+func CallOf(ctx context.Context) (c tools.Call, ok bool) {
+	c, ok = ctx.Value(callKey{}).(tools.Call)
+	return c, ok
 }

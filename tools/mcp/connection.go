@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/tools"
+	"parley/tools/mcp/flood"
 )
 
 const (
@@ -47,7 +48,7 @@ type connection struct {
 	progress sync.Map // progress token -> func(*sdk.ProgressNotificationParams)
 
 	mu   sync.Mutex
-	open map[int64]tools.Call // calls at work, by number
+	open map[*openCall]bool // calls at work
 }
 
 // connect makes a connection. The error says what an owner can do.
@@ -60,7 +61,7 @@ func (v *supervisor) connect() (*connection, error) {
 		done:    make(chan struct{}),
 		changed: make(chan struct{}, 1),
 		doubt:   make(chan struct{}, 1),
-		open:    map[int64]tools.Call{},
+		open:    map[*openCall]bool{},
 	}
 	limit := handshakeTimeout
 	if len(v.server.registries()) > 0 {
@@ -77,8 +78,10 @@ func (v *supervisor) connect() (*connection, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "parley", Version: cmp.Or(v.config.Version, "0")}, c.options())
 	c.session, err = client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: v.protocol})
 	if err != nil {
-		err = c.explain(fmt.Errorf("connect: %w", err))
-		v.changeProtocol()
+		if !errors.Is(err, ErrSignInNeeded) {
+			v.changeProtocol()
+		}
+		err = c.explain(describeConnect(err))
 		close(c.done)
 		c.close()
 		return nil, err
@@ -88,6 +91,25 @@ func (v *supervisor) connect() (*connection, error) {
 		close(c.done)
 	}()
 	return c, nil
+}
+
+// describeConnect returns what an owner reads of err, which came of a connect. That a service cannot be reached
+// is said without the names of requests.
+func describeConnect(err error) error {
+	failed, ok := errors.AsType[*url.Error](err)
+	if !ok || errors.Is(err, ErrSignInNeeded) {
+		return fmt.Errorf("connect: %w", err)
+	}
+	return fmt.Errorf("cannot reach %s: %w", failed.URL, failed.Err)
+}
+
+// newIntake returns what limits what the server sends on c.
+func (c *connection) newIntake() *flood.Intake {
+	return flood.New(c.ctx, func(err error) {
+		c.cancel(err)
+		c.lost.Store(true)
+		poke(c.doubt)
+	})
 }
 
 // changeProtocol has the next handshake be the one of earlier versions, or again the latest: there
@@ -104,7 +126,7 @@ func (v *supervisor) changeProtocol() {
 func (c *connection) options() *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{},
-		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, // connection.repeat does it
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, // Inputs does it
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			poke(c.changed)
 		},
@@ -130,35 +152,15 @@ func (c *connection) options() *sdk.ClientOptions {
 			return c.answerNow(ctx, r.Params)
 		}
 	}
+	if c.v.server.MaySample() {
+		o.Capabilities.Sampling = &sdk.SamplingCapabilities{} //nolint:staticcheck // see SamplingRequest
+		o.CreateMessageWithToolsHandler = func(               //nolint:staticcheck // see SamplingRequest
+			ctx context.Context, r *sdk.CreateMessageWithToolsRequest,
+		) (*SamplingResult, error) {
+			return c.sampleNow(ctx, r.Params)
+		}
+	}
 	return o
-}
-
-// answerNow answers a question that a server of an earlier version asks while a call is open.
-func (c *connection) answerNow(ctx context.Context, asked *sdk.ElicitParams) (*sdk.ElicitResult, error) {
-	const name = "question"
-	questions := sdk.InputRequestMap{name: asked}
-	all, err := c.v.config.Inputs.Answer(ctx, c.v.key.server, c.onlyCall(), questions, "")
-	if err != nil {
-		return nil, err
-	}
-	answer, ok := all[name].(*sdk.ElicitResult)
-	if !ok {
-		return nil, errors.New("there is no answer")
-	}
-	return answer, nil
-}
-
-// onlyCall returns the call that is at work, nil if there are none or several.
-func (c *connection) onlyCall() *tools.Call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.open) != 1 {
-		return nil
-	}
-	for _, call := range c.open {
-		return &call
-	}
-	return nil
 }
 
 // list returns what the server offers.

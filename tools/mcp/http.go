@@ -16,24 +16,30 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley/tools/mcp/flood"
 	"parley/tools/network"
 )
 
-// newHTTPClient returns a client that reaches the server at address, and the public web for what the
-// server refers to: where it redirects, and where one signs in (R-S19). Of private networks it
-// reaches nothing but that host and port, which the owner named. It adds headers to requests to the
-// server and to no others.
-func newHTTPClient(address string, headers map[string]string, addresses *network.Guard) *http.Client {
-	own, err := url.Parse(address)
-	if err != nil {
-		own = &url.URL{}
+func newService(name string, server *Server, addresses *network.Guard, in *flood.Intake) Service {
+	return Service{Name: name, Entry: *server, Client: newHTTPClient(*server, addresses, in)}
+}
+
+// newHTTPClient returns a client that reaches a server, and the public web for what the server refers
+// to: where it redirects, and where one signs in (R-S19). Of private networks it reaches nothing but
+// the hosts and ports that the owner named: that of the server, and that of its authorization server.
+// It adds headers to requests to the server and to no others. What is received counts for in, which is
+// nil outside of a connection.
+func newHTTPClient(server Server, addresses *network.Guard, in *flood.Intake) *http.Client {
+	g := &guard{own: hostPortOf(server.URL), headers: server.Headers, addresses: addresses, intake: in}
+	allowed := []string{g.own}
+	if server.Auth != nil && server.Auth.Server != "" {
+		allowed = append(allowed, hostPortOf(server.Auth.Server))
 	}
-	g := &guard{own: hostPort(own), headers: headers, addresses: addresses}
-	named := &net.Dialer{Timeout: 10 * time.Second}
+	named := &net.Dialer{Timeout: 10 * time.Second, ControlContext: network.RefuseMetadata}
 	other := &net.Dialer{Timeout: 10 * time.Second, ControlContext: g.control}
 	g.next = &http.Transport{
 		DialContext: func(ctx context.Context, kind, target string) (net.Conn, error) {
-			if target == g.own {
+			if slices.Contains(allowed, target) {
 				return named.DialContext(ctx, kind, target)
 			}
 			return other.DialContext(ctx, kind, target)
@@ -54,6 +60,15 @@ func newHTTPClient(address string, headers map[string]string, addresses *network
 
 const maxRedirects = 5
 
+// hostPortOf returns the host and port that an address leads to.
+func hostPortOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		u = &url.URL{}
+	}
+	return hostPort(u)
+}
+
 // hostPort returns the host and port that u leads to.
 func hostPort(u *url.URL) string {
 	port := u.Port()
@@ -68,6 +83,7 @@ type guard struct {
 	own       string // host and port of the server
 	headers   map[string]string
 	addresses *network.Guard
+	intake    *flood.Intake
 	next      http.RoundTripper
 }
 
@@ -87,8 +103,14 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") { // events are limited one by one
+	count := flood.Counter(func([]byte) (int, error) { return 0, nil })          // there is one for each request
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") { // the SDK limits each event
+		count = flood.Events()
+	} else {
 		resp.Body = &limitedBody{body: resp.Body, left: maxMessage}
+	}
+	if g.intake != nil {
+		resp.Body = g.intake.Reader(resp.Body, count)
 	}
 	return resp, nil
 }
@@ -107,7 +129,8 @@ func (g *guard) control(ctx context.Context, _, address string, _ syscall.RawCon
 		return err
 	}
 	if g.addresses.Reach(ctx, ap.Addr()) == network.Nowhere {
-		return fmt.Errorf("%s is in a private network, and not the server that the config names", ap)
+		return fmt.Errorf("%s is in a private network, and neither the server that the config names nor, "+
+			"in auth.server, its authorization server", ap)
 	}
 	return nil
 }
@@ -134,13 +157,16 @@ var errTooLarge = errors.New("the answer is larger than 16 MB")
 // httpTransport returns what messages are exchanged by with a server that is reached by HTTP.
 func (c *connection) httpTransport(kind string) sdk.Transport {
 	v := c.v
-	client := newHTTPClient(v.server.URL, v.server.Headers, v.config.Addresses)
+	s := newService(v.key.server, v.server, v.config.Addresses, c.newIntake())
 	if kind == typeSSE {
-		return &sdk.SSEClientTransport{Endpoint: v.server.URL, HTTPClient: client, MaxEventSize: maxMessage}
+		return &sdk.SSEClientTransport{Endpoint: v.server.URL, HTTPClient: s.Client, MaxEventSize: maxMessage}
 	}
-	t := &sdk.StreamableClientTransport{Endpoint: v.server.URL, HTTPClient: client, MaxEventSize: maxMessage}
-	if v.config.SignIn != nil {
-		t.OAuthHandler = v.config.SignIn.Handler(v.key.server, *v.server, v.key.who, client)
+	t := &sdk.StreamableClientTransport{Endpoint: v.server.URL, HTTPClient: s.Client, MaxEventSize: maxMessage}
+	if v.config.SignIn == nil {
+		return t
+	}
+	if h := v.config.SignIn.Handler(s, v.key.who); h != nil {
+		t.OAuthHandler = waitingHandler{h}
 	}
 	return t
 }

@@ -35,3 +35,25 @@ func wrap(name string) string {
 	tail := "_" + hex.EncodeToString(sum[:4])
 	return safe[:maxName-len(tail)] + tail
 }
+
+// nameStarts returns how the names of the tools of each server begin.
+func (s *Servers) nameStarts() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	starts := map[string]string{}
+	for name := range s.used {
+		starts[name] = Category(name) + "_"
+	}
+	return starts
+}
+
+// ownerOf returns the server that alone may have tools of that name: the one with the longest of starts that it
+// begins with. Otherwise the server "a" could take the calls of "a_b" for itself (R-S22).
+func ownerOf(tool string, starts map[string]string) (server string) {
+	for name, start := range starts {
+		if strings.HasPrefix(tool, start) && len(start) > len(starts[server]) {
+			server = name
+		}
+	}
+	return server
+}

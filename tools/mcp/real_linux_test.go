@@ -18,6 +18,7 @@ import (
 	"parley/tools"
 	"parley/tools/mcp"
 	"parley/tools/mcp/mcptest"
+	"parley/tools/network/networktest"
 	"parley/tools/sandbox/bwrap"
 	"parley/tools/sandbox/none"
 	"parley/tools/sandbox/proxy"
@@ -64,7 +65,7 @@ func newRig(t testing.TB, servers map[string]*mcp.Server, change ...func(*mcp.Co
 	t.Cleanup(func() { ws.Close() })
 	c := mcp.Config{
 		Log:     slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Sandbox: bwrap.New(bwrap.Config{Relay: self}),
+		Sandbox: bwrap.New(bwrap.Config{Folder: t.TempDir(), Relay: self}),
 		Bare:    none.Runner{},
 		Folder:  t.TempDir(),
 	}
@@ -143,9 +144,8 @@ func (r *rig) callIn(kit *tools.Kit, name string, input map[string]any) tools.Re
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return kit.Call(r.t.Context(), tools.Call{
-		ToolCall: llm.ToolCall{ID: "1", Name: name, Args: string(args)}, Scope: r.scope,
-	})
+	call := llm.ToolCall{ID: "1", Name: name, Args: string(args)}
+	return callToEnd(r.t.Context(), kit, tools.Call{ToolCall: call, Scope: r.scope})
 }
 
 // D-103, D-105, D-106: the reference server for files works in the sandbox, and sees the folder that its
@@ -226,9 +226,7 @@ func TestEverythingServer(t *testing.T) {
 // serveHTTP starts a server of that kind, and returns its address.
 func serveHTTP(t *testing.T, index, kind string) string {
 	t.Helper()
-	l := listen(t, "127.0.0.1:0")
-	address := l.Addr().String()
-	l.Close()
+	address := networktest.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	node := exec.CommandContext(t.Context(), "node", index, kind)
 	node.Env = append(os.Environ(), "PORT="+port)

@@ -29,14 +29,20 @@ type Server struct {
 	URL     string            `json:"url" url:"http https" optional:"yes"`
 	Headers map[string]string `json:"headers" secret:"yes"`
 
+	// Auth says how people sign in to the service; nil is what the service says itself.
+	Auth *Auth `json:"auth"`
+
 	Type string `json:"type" allowed:"stdio, streamableHttp, http, sse" optional:"yes"` // "": inferred (D-102)
 
 	// EnabledTools are names of tools, raw or as models see them; "*" is all (D-104).
 	EnabledTools []string      `json:"enabledTools" also:"enabled_tools" default:"[\"*\"]"`
 	ToolTimeout  time.Duration `json:"toolTimeout" also:"tool_timeout" seconds:"yes" default:"30s" from:"1s" to:"10m"`
-	Enabled      bool          `json:"enabled" default:"true"`
+	Enabled      bool          `json:"enabled" not:"disabled" default:"true"`
 	Eager        bool          `json:"eager"` // connected when Parley starts
 	For          []string      `json:"for" default:"[\"owners\"]"`
+
+	// Sampling is the rule by which the server may ask models, at the expense of the person of the call.
+	Sampling string `json:"sampling" allowed:"off, ask, owners, everyone" default:"off"`
 
 	// What the program may use.
 	Sandbox string   `json:"sandbox" allowed:"auto, none" default:"auto"`
@@ -44,6 +50,16 @@ type Server struct {
 	// HostNetwork gives it the network of the machine instead.
 	HostNetwork bool     `json:"hostNetwork"`
 	Folders     []string `json:"folders"` // more folders that it may change, or only read if ":ro" follows
+}
+
+// Auth says how people sign in to a service.
+type Auth struct {
+	ClientID     string   `json:"clientId" also:"client_id" plain:"yes"` // of an OAuth client that the owner registered
+	ClientSecret string   `json:"clientSecret" also:"client_secret" secret:"yes"`
+	Scopes       []string `json:"scopes"` // what to ask for; none: what the service wants
+
+	// Server is the address of the authorization server, which may be in a private network if it is named.
+	Server string `json:"server" url:"http https" optional:"yes"`
 }
 
 // The ways to talk to a server.
@@ -70,17 +86,27 @@ func (s *Server) transport() string {
 	return typeSSE
 }
 
+// IsStreamable reports whether s is reached by streamable HTTP.
+func (s *Server) IsStreamable() bool { return s.transport() == typeHTTP }
+
 // Check reports what is wrong with s: package config calls it.
 func (s *Server) Check(report func(key, problem string)) {
 	switch {
 	case s.Command == "" && s.URL == "":
-		report("command", `is missing; a server has a command to start, or an url to reach`)
+		report("command", `is missing; a server has a command to start, or a url to reach`)
 	case s.Type == "" && s.Command != "" && s.URL != "":
 		report("url", "is there beside command; keep one, or say by type which counts")
 	case s.transport() == typeStdio && s.Command == "":
 		report("command", "is missing; type stdio needs one")
 	case s.transport() != typeStdio && s.URL == "":
 		report("url", "is missing; type "+s.Type+" needs one")
+	}
+	s.checkUnused(report)
+	if s.Auth != nil && !s.IsStreamable() {
+		report("auth", "is for a server that is reached by streamable HTTP")
+	}
+	if s.Auth != nil && s.Auth.ClientSecret != "" && s.Auth.ClientID == "" {
+		report("auth.clientId", "is missing; auth.clientSecret belongs to one")
 	}
 	if s.Cwd != "" && !isPath(s.Cwd) {
 		report("cwd", `must be an absolute path, or begin with "~/"`)
@@ -111,6 +137,32 @@ func (s *Server) Check(report func(key, problem string)) {
 	for name := range s.Headers {
 		if !isHeader.MatchString(name) {
 			report("headers."+name, "must be the name of an HTTP header")
+		}
+	}
+}
+
+// checkUnused reports keys that have no effect on the one way in which s is talked to.
+func (s *Server) checkUnused(report func(key, problem string)) {
+	if s.URL == "" && s.Command != "" && len(s.Headers) > 0 {
+		report("headers", "is for a server with a url; a program has none")
+	}
+	if s.Command != "" || s.URL == "" {
+		return
+	}
+	for _, key := range []struct {
+		name string
+		set  bool
+	}{
+		{"args", len(s.Args) > 0},
+		{"env", len(s.Env) > 0},
+		{"cwd", s.Cwd != ""},
+		{"sandbox", s.Sandbox == sandboxNone},
+		{"network", len(s.Network) > 0},
+		{"hostNetwork", s.HostNetwork},
+		{"folders", len(s.Folders) > 0},
+	} {
+		if key.set {
+			report(key.name, "is for a program; a server with a url has none")
 		}
 	}
 }
@@ -160,6 +212,9 @@ func (s *Server) isFor(scope tools.Scope, from chat.Sender) bool {
 		return person == scope.Whose() || !scope.Group && person == chat.Person(scope.At.Channel+":"+from.ID)
 	})
 }
+
+// MaySample reports whether s may ask models at all.
+func (s *Server) MaySample() bool { return s.Sampling != "" && s.Sampling != string(tools.Off) }
 
 // rule returns who may use the tools of s if no rule of the config names their category.
 func (s *Server) rule() tools.Rule {

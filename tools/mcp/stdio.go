@@ -17,6 +17,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley/tools/mcp/flood"
 	"parley/tools/sandbox"
 	"parley/workspace"
 )
@@ -55,7 +56,8 @@ func (c *connection) transport() (sdk.Transport, error) {
 		return nil, err
 	}
 	c.process = p
-	return &sdk.IOTransport{Reader: p.stdout, Writer: p.stdin, MaxLineLength: maxMessage}, nil
+	stdout := c.newIntake().Reader(p.stdout, flood.Lines())
+	return &sdk.IOTransport{Reader: stdout, Writer: p.stdin, MaxLineLength: maxMessage}, nil
 }
 
 // start starts the program of the server.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley/panics"
-	"parley/tools"
+	"parley/tools/mcp/results"
 )
 
 const (
@@ -52,14 +52,14 @@ type supervisor struct {
 	again  chan struct{} // has the next attempt begin at once
 	review chan struct{} // has Config.Review look again
 
+	offering *offering
+	results  results.Maker
+
 	mu       sync.Mutex
 	phase    Phase
 	since    time.Time
 	changed  chan struct{} // closed when phase changes
 	live     *connection   // nil unless connected
-	known    Listing       // as listed last, before the review
-	listed   bool          // there was a list
-	offered  []tools.Tool  // made of what the review left of known; stay when the connection ends
 	err      error         // why there is no connection
 	nextTry  time.Time
 	usage    usage
@@ -78,6 +78,7 @@ func newSupervisor(c Config, k key, s *Server) *supervisor {
 		first:   make(chan struct{}),
 		again:   make(chan struct{}, 1),
 		review:  make(chan struct{}, 1),
+		results: results.Maker{MaxStored: c.MaxStored},
 		phase:   Connecting,
 		since:   time.Now(),
 		changed: make(chan struct{}),
@@ -87,6 +88,7 @@ func newSupervisor(c Config, k key, s *Server) *supervisor {
 	if k.who != "" {
 		v.log = v.log.With("person", k.who)
 	}
+	v.offering = &offering{v: v}
 	v.settle = sync.OnceFunc(func() { close(v.first) })
 	return v
 }
@@ -119,7 +121,7 @@ func (v *supervisor) run() {
 	defer late.Stop()
 	delay := minRetryDelay
 	last := "" // why there was no connection
-	for {
+	for v.ctx.Err() == nil {
 		begin := time.Now()
 		var held bool
 		err := panics.Try(func() (err error) {
@@ -134,6 +136,19 @@ func (v *supervisor) run() {
 			v.setPhase(Connecting, nil)
 			continue
 		}
+		if errors.Is(err, ErrSignInNeeded) {
+			v.log.Info("MCP server wants a sign-in")
+			awaitSignIn(v)
+			delay = minRetryDelay
+			continue
+		}
+		if errors.Is(err, errIdle) {
+			v.pause(nil)
+			delay = minRetryDelay
+			last = ""
+			v.setPhase(Connecting, nil)
+			continue
+		}
 		if held && time.Since(begin) > steadyTime {
 			delay = minRetryDelay
 			last = ""
@@ -145,20 +160,15 @@ func (v *supervisor) run() {
 		}
 		last = err.Error()
 		v.log.Log(v.ctx, level, "MCP server not connected", "err", err, "retry", wait.Round(time.Second))
-		v.fail(err, time.Now().Add(wait))
+		v.fail(Failed, err, time.Now().Add(wait))
 		v.settle()
 		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
+		if v.pause(timer.C) {
 			delay = min(2*delay, maxRetryDelay)
-		case <-v.again:
+		} else {
 			delay = minRetryDelay
-		case <-v.ctx.Done():
 		}
 		timer.Stop()
-		if v.ctx.Err() != nil {
-			return
-		}
 		v.setPhase(Connecting, err)
 	}
 }
@@ -182,7 +192,9 @@ func (v *supervisor) connectAndServe() (held bool, err error) {
 	v.log.Info("MCP server connected", "name", l.Name, "version", l.Version, "protocol", l.Protocol,
 		"tools", len(l.Tools), "resources", len(l.Resources)+len(l.Templates), "prompts", len(l.Prompts))
 	err = v.serve(c)
-	v.setPhase(Connecting, err)
+	if !errors.Is(err, errIdle) {
+		v.setPhase(Connecting, err)
+	}
 	return true, err
 }
 
@@ -190,6 +202,8 @@ func (v *supervisor) connectAndServe() (held bool, err error) {
 func (v *supervisor) serve(c *connection) error {
 	var due <-chan time.Time
 	last := time.Now()
+	idle := time.NewTimer(v.config.idleAfter(v.server))
+	defer idle.Stop()
 	for {
 		select {
 		case <-v.ctx.Done():
@@ -211,11 +225,15 @@ func (v *supervisor) serve(c *connection) error {
 				due = time.After(max(listDelay-time.Since(last), listDelay/20))
 			}
 			continue
+		case <-idle.C:
+			left := v.retire()
+			if left <= 0 {
+				return errIdle
+			}
+			idle.Reset(left)
+			continue
 		case <-v.review:
-			v.mu.Lock()
-			l := v.known
-			v.mu.Unlock()
-			if err := v.offer(c, l); err != nil {
+			if err := v.offering.review(); err != nil {
 				return err
 			}
 			continue
@@ -233,21 +251,13 @@ func (v *supervisor) serve(c *connection) error {
 	}
 }
 
-// offer makes tools of what the review leaves of l.
+// offer makes tools of what the review leaves of l, which c has listed.
 func (v *supervisor) offer(c *connection, l Listing) error {
-	approved := l
-	if v.config.Review != nil {
-		var err error
-		if approved, err = v.config.Review(v.ctx, v.key.server, *v.server, l); err != nil {
-			return fmt.Errorf("review what the server offers: %w", err)
-		}
+	if err := v.offering.publish(l); err != nil {
+		return err
 	}
-	offered := v.addWithheld(v.makeTools(approved), l)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.known = l
-	v.listed = true
-	v.offered = offered
 	v.live = c
 	v.err = nil
 	v.nextTry = time.Time{}
@@ -263,13 +273,13 @@ func (v *supervisor) setPhase(phase Phase, err error) {
 	v.enter(phase)
 }
 
-// fail notes why there is no connection, and when the next attempt begins.
-func (v *supervisor) fail(err error, next time.Time) {
+// fail notes why there is no connection, and when the next attempt begins: phase is Failed or SignedOut.
+func (v *supervisor) fail(phase Phase, err error, next time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.err = err
 	v.nextTry = next
-	v.enter(Failed)
+	v.enter(phase)
 }
 
 // enter begins phase. v.mu is held.
@@ -313,20 +323,6 @@ func poke(c chan struct{}) {
 	}
 }
 
-// tools returns what is offered, which the caller must not change.
-func (v *supervisor) tools() []tools.Tool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.offered
-}
-
-// listing returns what the server listed last, before the review.
-func (v *supervisor) listing() (l Listing, ok bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.known, v.listed
-}
-
 // warnOnce logs a warning about the server, unless it did so before.
 func (v *supervisor) warnOnce(message string, args ...any) {
 	v.mu.Lock()
@@ -337,40 +333,4 @@ func (v *supervisor) warnOnce(message string, args ...any) {
 	if !known {
 		v.log.Warn(message, args...)
 	}
-}
-
-// state returns how the server is.
-func (v *supervisor) state() State {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	listed, withheld := countListed(v.offered)
-	s := State{
-		Server:   v.key.server,
-		Who:      v.key.who,
-		Phase:    v.phase,
-		Since:    v.since,
-		Tools:    listed,
-		Withheld: withheld,
-		Protocol: v.known.Protocol,
-		PID:      v.pid,
-		Stderr:   v.stderr.lines(),
-		Calls:    v.usage.calls,
-		Failures: v.usage.failures,
-		Latency:  v.usage.took / time.Duration(max(v.usage.calls, 1)),
-		LastCall: v.usage.last,
-	}
-	if v.phase == Failed {
-		s.NextTry = v.nextTry
-	}
-	if v.err != nil {
-		s.LastError = v.err.Error()
-	}
-	return s
-}
-
-// usage counts calls.
-type usage struct {
-	calls, failures int
-	took            time.Duration // all calls together
-	last            time.Time
 }

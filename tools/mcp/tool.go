@@ -129,6 +129,12 @@ func (m *toolMaker) add(name string, t tools.Tool) {
 	t.Private = true
 	t.Repeatable = t.ReadOnly
 	t.Timeout = min(m.v.server.ToolTimeout+answerTime, tools.MaxTimeout)
+	if m.v.config.SignIn != nil || m.v.config.Inputs != nil {
+		t.Timeout = tools.MaxTimeout // call limits the time, without that in which a person signs in or is asked
+	}
+	if inputs := m.v.config.Inputs; inputs != nil {
+		t.Resumes = inputs.Kept
+	}
 	t.Guard = m.v.guard(t.ReadOnly)
 	t.Description = chat.Clip(strings.ToValidUTF8(t.Description, "\ufffd"), maxDescription, "…")
 	m.made = append(m.made, t)
@@ -160,23 +166,23 @@ func (m *toolMaker) addTool(of *sdk.Tool) {
 // runTool calls the tool by the name that the server knows (D-106).
 func (v *supervisor) runTool(name string, readOnly bool) func(context.Context, tools.Call) (tools.Result, error) {
 	r := request{what: "tool call", readOnly: readOnly}
-	r.send = func(ctx context.Context, c *connection, call tools.Call, a answers) (tools.Result, questions, error) {
+	r.send = func(ctx context.Context, c *connection, call tools.Call, a Answers) (tools.Result, Questions, error) {
 		token, stop := c.showProgress(call)
 		defer stop()
 		input := call.Input
 		if input == nil {
 			input = map[string]any{}
 		}
-		p := &sdk.CallToolParams{Name: name, Arguments: input, InputResponses: a.all, RequestState: a.state}
+		p := &sdk.CallToolParams{Name: name, Arguments: input, InputResponses: a.All, RequestState: a.State}
 		p.SetProgressToken(token)
 		got, err := c.session.CallTool(ctx, p)
 		if err != nil {
-			return tools.Result{}, questions{}, err
+			return tools.Result{}, Questions{}, err
 		}
 		if got.NeedsInput() {
-			return tools.Result{}, questions{got.InputRequests, got.RequestState}, nil
+			return tools.Result{}, asking(got.InputRequests, got.RequestState), nil
 		}
-		return v.toolResult(call, got), questions{}, nil
+		return v.results.OfTool(call, got), Questions{}, nil
 	}
 	return func(ctx context.Context, call tools.Call) (tools.Result, error) { return v.call(ctx, call, r) }
 }
@@ -268,23 +274,26 @@ func (v *supervisor) readResource(
 	uri func(tools.Call) (string, error),
 ) func(context.Context, tools.Call) (tools.Result, error) {
 	r := request{what: "resource read", readOnly: true}
-	r.send = func(ctx context.Context, c *connection, call tools.Call, a answers) (tools.Result, questions, error) {
+	r.send = func(ctx context.Context, c *connection, call tools.Call, a Answers) (tools.Result, Questions, error) {
 		address, err := uri(call)
 		if err != nil {
-			return tools.Result{}, questions{}, err
+			return tools.Result{}, Questions{}, err
 		}
-		p := &sdk.ReadResourceParams{URI: address, InputResponses: a.all, RequestState: a.state}
+		p := &sdk.ReadResourceParams{URI: address, InputResponses: a.All, RequestState: a.State}
 		got, err := c.session.ReadResource(ctx, p)
 		if err != nil {
-			return tools.Result{}, questions{}, err
+			return tools.Result{}, Questions{}, err
 		}
 		if got.NeedsInput() {
-			return tools.Result{}, questions{got.InputRequests, got.RequestState}, nil
+			return tools.Result{}, asking(got.InputRequests, got.RequestState), nil
 		}
-		return v.resourceResult(call, got.Contents), questions{}, nil
+		return v.results.OfResource(call, got.Contents), Questions{}, nil
 	}
 	return func(ctx context.Context, call tools.Call) (tools.Result, error) { return v.call(ctx, call, r) }
 }
+
+// PromptMark begins the descriptions of tools that fill in prompts.
+const PromptMark = "[MCP Prompt]"
 
 // addPrompt adds a tool that fills in a prompt (D-111).
 func (m *toolMaker) addPrompt(of *sdk.Prompt) {
@@ -307,7 +316,7 @@ func (m *toolMaker) addPrompt(of *sdk.Prompt) {
 	const returns = "Returns a filled prompt template that can be used as a workflow guide."
 	m.add("prompt_"+of.Name, tools.Tool{
 		ToolSpec: llm.ToolSpec{
-			Description: fmt.Sprintf("[MCP Prompt] %s\n%s", description, returns),
+			Description: fmt.Sprintf("%s %s\n%s", PromptMark, description, returns),
 			Schema:      schemaOf(properties, required),
 		},
 		Hints: tools.Hints{ReadOnly: true},
@@ -318,26 +327,20 @@ func (m *toolMaker) addPrompt(of *sdk.Prompt) {
 // getPrompt fills in a prompt with the arguments of a call.
 func (v *supervisor) getPrompt(name string) func(context.Context, tools.Call) (tools.Result, error) {
 	r := request{what: "prompt", readOnly: true}
-	r.send = func(ctx context.Context, c *connection, call tools.Call, a answers) (tools.Result, questions, error) {
+	r.send = func(ctx context.Context, c *connection, call tools.Call, a Answers) (tools.Result, Questions, error) {
 		arguments := map[string]string{}
 		for key, value := range call.Input {
 			arguments[key] = fmt.Sprint(value)
 		}
-		p := &sdk.GetPromptParams{Name: name, Arguments: arguments, InputResponses: a.all, RequestState: a.state}
+		p := &sdk.GetPromptParams{Name: name, Arguments: arguments, InputResponses: a.All, RequestState: a.State}
 		got, err := c.session.GetPrompt(ctx, p)
 		if err != nil {
-			return tools.Result{}, questions{}, err
+			return tools.Result{}, Questions{}, err
 		}
 		if got.NeedsInput() {
-			return tools.Result{}, questions{got.InputRequests, got.RequestState}, nil
+			return tools.Result{}, asking(got.InputRequests, got.RequestState), nil
 		}
-		var all []sdk.Content
-		for _, m := range got.Messages {
-			if m != nil {
-				all = append(all, m.Content)
-			}
-		}
-		return v.contentResult(call, all), questions{}, nil
+		return v.results.OfPrompt(call, got.Messages), Questions{}, nil
 	}
 	return func(ctx context.Context, call tools.Call) (tools.Result, error) { return v.call(ctx, call, r) }
 }

@@ -14,12 +14,11 @@ import (
 )
 
 type question struct {
-	Question string   `json:"question" jsonschema:"what you need to know, in Markdown" limit:"min=1"`
-	Choices  []string `json:"choices" jsonschema:"the answers to choose from, a few words each" limit:"min=2 max=10"`
+	Question string   `json:"question" jsonschema:"in Markdown" limit:"min=1"`
+	Choices  []string `json:"choices" jsonschema:"a few words each" limit:"min=2 max=10"`
 }
 
-const askDescription = "Ask the person in this chat a question and wait for their answer, for as long as it takes. " +
-	"They choose one of your choices, or write an answer of their own."
+const askDescription = "Ask the person a question and wait for the answer: one of the choices, or words of their own."
 
 // answerTimeout is how long a person may take to answer, counted from the last
 // start.
@@ -46,7 +45,11 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 			index, text, by, err := ask(waiting,
 				chat.Reply{ID: "ask:" + c.Key(), To: c.At, For: c.Whose(), Group: c.Group, Text: in.Question, Ask: q})
 			if err == nil {
-				return tools.Result{Text: answered(in.Choices, index, text, by)}, nil
+				chosen := Answered{Text: text}
+				if index >= 0 && index < len(in.Choices) {
+					chosen.Choice = in.Choices[index]
+				}
+				return tools.Result{Text: answered(in.Choices, index, text, by), Data: chosen}, nil
 			}
 			if waiting.Err() != nil && withdraw != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {
 				err = errors.Join(err, withdraw(context.WithoutCancel(ctx), q.ID))
@@ -64,6 +67,12 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 	t.Timeout = -1
 	t.Aliases = map[string]string{"text": "question", "message": "question", "options": "choices", "answers": "choices"}
 	return t
+}
+
+// Answered is the answer to a question, for programs: one of the choices, or a text.
+type Answered struct {
+	Choice string
+	Text   string
 }
 
 // questionID returns the ID of the question of c, always the same.

@@ -150,7 +150,7 @@ func TestPreview(t *testing.T) {
 
 // D-117: the model is told to send files with message and its media, and not with read_file.
 func TestDescription(t *testing.T) {
-	const want = "It also sends files, with media: read_file shows them only to you."
+	const want = "It is the only way to send files (media): read_file shows them only to you."
 	if tool := New(nil); !strings.Contains(tool.Description, want) {
 		t.Errorf("got %q", tool.Description)
 	}

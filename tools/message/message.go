@@ -18,18 +18,17 @@ import (
 )
 
 type args struct {
-	Text    string   `json:"text" jsonschema:"what to say, in Markdown" limit:"min=1"`
-	Channel string   `json:"channel,omitempty" jsonschema:"channel of another chat, such as telegram"`
-	Chat    string   `json:"chat,omitempty" jsonschema:"another chat, as its id or as channel:id; default: this one"`
-	Media   []string `json:"media,omitempty" jsonschema:"files of the workspace to send along" limit:"max=10"`
-	Buttons []string `json:"buttons,omitempty" jsonschema:"short answers to choose from" limit:"max=10"`
-	Reply   bool     `json:"reply,omitempty" jsonschema:"quote the message that you answer, in this chat only"`
+	Text    string   `json:"text" jsonschema:"in Markdown" limit:"min=1"`
+	Channel string   `json:"channel,omitempty"`
+	Chat    string   `json:"chat,omitempty" jsonschema:"id of another chat"`
+	Media   []string `json:"media,omitempty" jsonschema:"files of the workspace" limit:"max=10"`
+	Buttons []string `json:"buttons,omitempty" jsonschema:"short answers" limit:"max=10"`
+	Reply   bool     `json:"reply,omitempty" jsonschema:"quote the message that you answer"`
 }
 
-const description = "Say something in the chat now, before your work is done, or in another chat of the same person. " +
-	"It also sends files, with media: read_file shows them only to you. With buttons you do not wait: the choice " +
-	"comes later, as a message from the person. Your final answer is sent without this tool: do not say the same " +
-	"thing twice."
+const description = "Say something before your work is done, or in another chat. It is the only way to send files " +
+	"(media): read_file shows them only to you. The choice of a button comes later, as a message. Your final answer " +
+	"is sent without this tool: do not say it twice."
 
 var errNoTarget = errors.New("No target channel/chat specified") //nolint:staticcheck // the words of D-087
 

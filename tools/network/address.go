@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -145,6 +146,23 @@ func (g *Guard) Reach(ctx context.Context, a netip.Addr) Reach {
 		return Nowhere
 	}
 	return own
+}
+
+// RefuseMetadata is a ControlContext of a dialer that refuses connections to the metadata services of clouds,
+// whatever name leads there: its owner may change that at any time.
+func RefuseMetadata(_ context.Context, _, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	a := ap.Addr().WithZone("").Unmap()
+	if nat64WellKnown.Contains(a) {
+		a = embeddedIPv4(a, nat64WellKnown.Bits())
+	}
+	if within(metadata, a) || a.Is6() && slices.Equal(a.AsSlice()[12:], metadataEnd) {
+		return fmt.Errorf("%s hands out the keys of this machine", ap)
+	}
+	return nil
 }
 
 // plainReach is reach for an address that stands for itself.

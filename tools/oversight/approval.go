@@ -58,15 +58,25 @@ func (a Approver) Approve(ctx context.Context, c tools.Call, prompt string) (yes
 	return choice != choiceNo, by, nil
 }
 
+// keyOf names c and what it may do.
+func keyOf(c tools.Call) string {
+	if c.Consequence == "" {
+		return c.Key()
+	}
+	return c.Key() + fmt.Sprintf("/%.4x", sha256.Sum256([]byte(c.Consequence)))
+}
+
+// QuestionID returns the ID of the question whether c may be made.
+func QuestionID(c tools.Call) string {
+	return fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+keyOf(c))))
+}
+
 // question returns the message that asks about c. Its IDs follow from the call and what comes of it, so
 // that nobody is asked twice, and no answer counts for more than the person was told.
 func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
-	key := c.Key()
-	if c.Consequence != "" {
-		key += fmt.Sprintf("/%.4x", sha256.Sum256([]byte(c.Consequence)))
-	}
+	key := keyOf(c)
 	q := &chat.Question{
-		ID:      fmt.Sprintf("%.8x", sha256.Sum256([]byte("approve "+key))),
+		ID:      QuestionID(c),
 		Choices: []string{a.Texts.Yes, a.Texts.No},
 		Whom:    c.From.ID,
 	}

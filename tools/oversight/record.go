@@ -18,8 +18,11 @@ func Audit(add func(kind, who, what string)) tools.Middleware {
 		tool.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
 			r, err := run(ctx, c)
 			outcome := "done"
-			if err != nil || r.Failed {
+			switch {
+			case err != nil || r.Failed:
 				outcome = "failed"
+			case r.Code == tools.CodeWaiting:
+				outcome = "waiting for a person"
 			}
 			who := c.From.ID + " at " + string(c.Session)
 			add("tool", who, fmt.Sprintf("%s %s, call %s", c.Name, outcome, c.Key()))

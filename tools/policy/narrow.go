@@ -53,23 +53,26 @@ type narrowedSource struct {
 func (n narrowedSource) Tools(ctx context.Context, s tools.Scope) (left []tools.Tool, err error) {
 	all, err := n.source.Tools(ctx, s)
 	kinds := ownKinds(all)
-	for _, t := range all {
-		if category := n.choice.rules.off(t, kinds); category != "" {
+	left = make([]tools.Tool, 0, len(all))
+	for i := range all {
+		t := &all[i]
+		members := membersOf(t, kinds)
+		if category := n.choice.rules.off(members); category != "" {
 			if !n.choice.rules.silent(category) && t.AliasOf == "" && !t.Hidden {
 				n.choice.off[category] = true
 			}
 			continue
 		}
-		t.Withheld = n.choice.withheld(ctx, t, kinds)
-		left = append(left, t)
+		left = append(left, *t)
+		left[len(left)-1].Withheld = n.choice.withheld(ctx, members)
 	}
 	return left, err
 }
 
-// withheld returns what reports whether t is off for a person who joins the turn
+// withheld returns what reports whether a tool is off for a person who joins the turn
 // later, and who may have fewer rights than the one who began it (B-014). What cannot
 // be read counts as off.
-func (c *choice) withheld(ctx context.Context, t tools.Tool, kinds map[string]string) func(chat.Sender) bool {
+func (c *choice) withheld(ctx context.Context, members []member) func(chat.Sender) bool {
 	return func(who chat.Sender) bool {
 		if who.ID == c.scope.From.ID && who.Role == c.scope.From.Role {
 			return false
@@ -77,7 +80,7 @@ func (c *choice) withheld(ctx context.Context, t tools.Tool, kinds map[string]st
 		joined := c.scope
 		joined.From = who
 		r, err := c.book.rules(ctx, joined)
-		return err != nil || r.off(t, kinds) != ""
+		return err != nil || r.off(members) != ""
 	}
 }
 

@@ -55,16 +55,26 @@ func (r rules) categories(name, kind string) []string {
 	return []string{kind}
 }
 
-// off returns the category that keeps t from being offered, or "". kinds has the own
-// categories of tools by name: an alias is off if its tool is.
-func (r rules) off(t tools.Tool, kinds map[string]string) string {
-	all := r.categories(t.Name, t.Kind())
-	if t.AliasOf != "" {
-		all = append(slices.Clone(all), r.categories(t.AliasOf, cmp.Or(kinds[t.AliasOf], t.Kind()))...)
+// A member is a tool as categories have it: its name and its own category.
+type member struct{ name, kind string }
+
+// membersOf returns what a policy may switch off to keep t from being offered: t and, if it is an alias, its
+// tool. kinds has the own categories of tools by name.
+func membersOf(t *tools.Tool, kinds map[string]string) []member {
+	itself := member{t.Name, t.Kind()}
+	if t.AliasOf == "" {
+		return []member{itself}
 	}
-	for _, category := range all {
-		if on, _ := r.state(category); !on {
-			return category
+	return []member{itself, {t.AliasOf, cmp.Or(kinds[t.AliasOf], t.Kind())}}
+}
+
+// off returns the category that keeps what all are of from being offered, or "".
+func (r rules) off(all []member) string {
+	for _, m := range all {
+		for _, category := range r.categories(m.name, m.kind) {
+			if on, _ := r.state(category); !on {
+				return category
+			}
 		}
 	}
 	return ""
@@ -92,9 +102,9 @@ func (r rules) label(category string) string {
 
 // ownKinds returns the categories of all by the names of the tools.
 func ownKinds(all []tools.Tool) map[string]string {
-	kinds := map[string]string{}
-	for _, t := range all {
-		kinds[t.Name] = t.Kind()
+	kinds := make(map[string]string, len(all))
+	for i := range all {
+		kinds[all[i].Name] = all[i].Kind()
 	}
 	return kinds
 }

@@ -22,7 +22,7 @@ func sandboxes(t testing.TB) map[string]*open {
 	t.Helper()
 	skipWithoutPython(t)
 	found := map[string]*open{}
-	runners := map[string]sandbox.Runner{"bwrap": bwrap.New(bwrap.Config{}), "landlock": landlock.New()}
+	runners := map[string]sandbox.Runner{"bwrap": bwrap.New(bwrap.Config{Folder: t.TempDir()}), "landlock": landlock.New()}
 	for name, runner := range runners {
 		o, err := runner.Run(t.Context(), sandbox.Spec{Args: []string{"true"}})
 		if err == nil && o.End == sandbox.Exited && o.Exit == 0 {

@@ -58,6 +58,7 @@ type Config struct {
 type Interpreter struct {
 	cfg    Config
 	find   func() (string, error) // where the interpreter is
+	tools  []tools.Tool
 	levels map[Level]rules
 	places chan struct{}
 	sweep  sync.Once
@@ -80,6 +81,7 @@ func New(cfg Config) (*Interpreter, error) {
 			return nil, err
 		}
 	}
+	p.tools = p.newTools()
 	return p, nil
 }
 
@@ -111,20 +113,19 @@ func unknownLevel(level Level) error {
 // Find returns the path of the interpreter, which is looked up where programs in a sandbox are.
 func Find() (string, error) { return sandbox.Spec{Args: []string{"python3"}}.LookProgram() }
 
-const description = "Run Python 3 code in a sandbox without network, and without the files of the workspace. The " +
-	"result has what the code prints, and the value of its last line or of the variable result. Files that it " +
-	"writes to the current folder, such as a chart, are sent to the person with your answer. Each run starts afresh. " +
-	"strictness says what the code may do: standard (10 s) imports only harmless modules of the standard library " +
-	"and has no open or eval; strict (5 s) allows even less; lenient (30 s) everything that the sandbox does."
+const description = "Run Python 3 code in a sandbox, without network and files of the workspace. Returns what it " +
+	"prints, and the value of its last line. Files that it writes to the current folder, such as a chart, are sent " +
+	"with your answer. strictness: standard (10 s) has harmless modules of the standard library, no open and no " +
+	"eval; strict (5 s) even less; lenient (30 s) all that the sandbox allows."
 
 type args struct {
-	Code       string `json:"code" jsonschema:"the code" limit:"min=1"`
-	Strictness Level  `json:"strictness,omitempty" jsonschema:"what it may do" limit:"enum=lenient|standard|strict"`
+	Code       string `json:"code" limit:"min=1"`
+	Strictness Level  `json:"strictness,omitempty" limit:"enum=lenient|standard|strict"`
 }
 
 type aliasArgs struct {
-	Code       string `json:"code_block" jsonschema:"the code" limit:"min=1"`
-	Strictness Level  `json:"strictness,omitempty" jsonschema:"what it may do" limit:"enum=lenient|standard|strict"`
+	Code       string `json:"code_block" limit:"min=1"`
+	Strictness Level  `json:"strictness,omitempty" limit:"enum=lenient|standard|strict"`
 }
 
 // Tools implements [tools.Source]. Without an interpreter on this machine there are none.
@@ -132,6 +133,10 @@ func (p *Interpreter) Tools(context.Context, tools.Scope) ([]tools.Tool, error) 
 	if _, err := p.find(); err != nil {
 		return nil, nil // parley doctor says so
 	}
+	return p.tools, nil
+}
+
+func (p *Interpreter) newTools() []tools.Tool {
 	main := tools.New("execute_python", description, p.execute)
 	main.Aliases = map[string]string{ // E-004
 		"code_block": "code", "python": "code", "script": "code", "source": "code", "level": "strictness",
@@ -146,12 +151,13 @@ func (p *Interpreter) Tools(context.Context, tools.Scope) ([]tools.Tool, error) 
 	all := []tools.Tool{main, alias}
 	for i := range all {
 		all[i].Category = Category
+		all[i].Use = tools.Rare
 		all[i].Display = "Python"
 		all[i].JSON = true
 		all[i].Invalid = p.explainLevel
 		all[i].Repeatable = true // it can change nothing, and its files always have the same names
 	}
-	return all, nil
+	return all
 }
 
 // explainLevel tells the model of a level that there is not (A-046).
@@ -190,7 +196,7 @@ func (p *Interpreter) execute(ctx context.Context, c tools.Call, in args) (tools
 	case <-ctx.Done():
 		return tools.Result{}, ctx.Err()
 	}
-	p.sweep.Do(sweepScratch)
+	p.sweep.Do(func() { sandbox.SweepTemp(scratchPrefix, scratchAge) })
 	folder, err := makeScratch()
 	if err != nil {
 		return tools.Result{}, err

@@ -191,6 +191,20 @@ func TestSchema(t *testing.T) {
 	}
 }
 
+// Every turn asks for the tools: they are made once, since their schemas take longer than all else of a turn.
+func TestToolsAreMadeOnce(t *testing.T) {
+	p := interpreter(t, Config{Sandbox: unconfined()})
+	p.find = func() (string, error) { return "python3", nil }
+	offered := testing.AllocsPerRun(100, func() {
+		if all, err := p.Tools(t.Context(), tools.Scope{}); len(all) != 2 || err != nil {
+			t.Error(all, err)
+		}
+	})
+	if offered > 5 {
+		t.Errorf("to offer the tools takes %.0f allocations, want none to make them", offered)
+	}
+}
+
 // Without an interpreter the tool is not offered, and one that has gone since is an error.
 func TestNoInterpreter(t *testing.T) {
 	p := interpreter(t, Config{Sandbox: unconfined()})

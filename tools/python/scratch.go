@@ -54,19 +54,7 @@ func makeScratch() (scratch, error) {
 	return scratch{real, root}, nil
 }
 
-// sweepScratch removes what a process that was killed has left behind.
-func sweepScratch() {
-	old, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*")) // the pattern is a good one
-	for _, dir := range old {
-		info, err := os.Lstat(dir)
-		if err != nil || !info.IsDir() || time.Since(info.ModTime()) <= scratchAge {
-			continue
-		}
-		early.RemoveAll(dir)
-	}
-}
-
-// remove removes the folder. What cannot be removed now is left to sweepScratch.
+// remove removes the folder. What cannot be removed now is left to SweepTemp.
 func (s scratch) remove() {
 	_ = s.root.Close() // it was only read by
 	early.RemoveAll(s.dir)

@@ -292,6 +292,7 @@ func (a *Auto) report(ctx context.Context, c Candidate) Report {
 	if probed && r.Holds() {
 		return r
 	}
+	SweepTemp(tempPrefix, tempAge)
 	limited, stop := context.WithTimeout(ctx, probeTimeout)
 	defer stop()
 	r = Report{Driver: c.Name}

@@ -8,11 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"early.parley"
 )
@@ -20,6 +23,11 @@ import (
 // cgroupPrefix begins the names of cgroups of programs. The number of the process that made it
 // follows, so that what a killed Parley left behind can be told.
 const cgroupPrefix = "parley-"
+
+// cgroupName returns the name of a new cgroup.
+func cgroupName() string {
+	return cgroupPrefix + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]
+}
 
 // cgroupPlaces are the folders in which this process can make cgroups; "" where it cannot. Machines
 // with version 1 have a folder for each of the three, those with version 2 one for all.
@@ -32,7 +40,7 @@ type cgroupPlaces struct {
 // A cgroup has all processes of a run. The methods of a nil cgroup do nothing.
 type cgroup struct {
 	kept   []string // its folders, each once
-	kill2  string   // the one with cgroup.kill; "" if there is none
+	kill2  *os.File // the one with cgroup.kill; nil if there is none
 	pids   string   // the one that limits processes; "" if none does
 	memory string   // the one that limits memory; "" if none does
 }
@@ -57,7 +65,7 @@ func (c cgroupPlaces) open(limits Limits) (*cgroup, error) {
 	if c.kill == "" && c.pids == "" {
 		return nil, errors.ErrUnsupported
 	}
-	name := cgroupPrefix + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]
+	name := cgroupName()
 	g := &cgroup{}
 	in := func(place string) (string, error) {
 		if place == "" {
@@ -73,9 +81,16 @@ func (c cgroupPlaces) open(limits Limits) (*cgroup, error) {
 		g.kept = append(g.kept, folder)
 		return folder, nil
 	}
-	var err error
-	if g.kill2, err = in(c.kill); err != nil {
+	unified, err := in(c.kill)
+	if err != nil {
 		return g, err
+	}
+	if unified != "" {
+		fd, err := unix.Open(unified, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return g, os.NewSyscallError("open", err)
+		}
+		g.kill2 = os.NewFile(uintptr(fd), unified)
 	}
 	if g.pids, err = in(c.pids); err != nil {
 		return g, err
@@ -107,17 +122,73 @@ func (g *cgroup) limit(limits Limits) error {
 	return err
 }
 
-// add moves a process into g.
-func (g *cgroup) add(pid int) error {
+// bear starts a process by calling start with attributes, so that it is born in g. To move a process there
+// takes the kernel up to 20 ms. With version 1 only a thread can be moved without delay, by itself, and
+// what it starts is born where it is.
+func (g *cgroup) bear(attributes *syscall.SysProcAttr, start func() (*os.Process, error)) (*os.Process, error) {
 	if g == nil {
-		return nil
+		return start()
 	}
-	for _, folder := range g.kept {
-		if err := writeFile(filepath.Join(folder, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
-			return err
+	runtime.LockOSThread()
+	older := g.older()
+	var places []string // where this thread is otherwise
+	for _, folder := range older {
+		places = append(places, filepath.Dir(folder))
+	}
+	defer func() {
+		if moveThread(places) != nil {
+			return // and the thread ends with this goroutine
 		}
+		runtime.UnlockOSThread()
+	}()
+	if err := moveThread(older); err != nil {
+		return nil, err
+	}
+	return g.bearUnified(attributes, start)
+}
+
+// moveThread moves this thread into folders, each of a hierarchy of version 1.
+func moveThread(folders []string) error {
+	var all error
+	for _, folder := range folders {
+		all = errors.Join(all, writeFile(filepath.Join(folder, "tasks"), "0"))
+	}
+	if all != nil {
+		return fmt.Errorf("enter a cgroup: %w", all)
 	}
 	return nil
+}
+
+// bearUnified has a process be born in the folder of g that is of version 2. Where that is forbidden, as
+// in some containers, it is moved.
+func (g *cgroup) bearUnified(attributes *syscall.SysProcAttr, start func() (*os.Process, error)) (*os.Process, error) {
+	if g.kill2 == nil {
+		return start()
+	}
+	attributes.UseCgroupFD = true
+	attributes.CgroupFD = int(g.kill2.Fd())
+	p, err := start()
+	if !errors.Is(err, syscall.ENOSYS) && !errors.Is(err, syscall.EPERM) {
+		return p, err
+	}
+	attributes.UseCgroupFD = false
+	if p, err = start(); err != nil {
+		return nil, err
+	}
+	if err := writeFile(filepath.Join(g.kill2.Name(), "cgroup.procs"), strconv.Itoa(p.Pid)); err != nil {
+		_ = p.Kill()
+		_, _ = p.Wait()
+		return nil, fmt.Errorf("enter a cgroup: %w", err)
+	}
+	return p, nil
+}
+
+// older returns the folders of g that are of version 1.
+func (g *cgroup) older() []string {
+	if g.kill2 == nil {
+		return g.kept
+	}
+	return g.kept[1:]
 }
 
 func (g *cgroup) limitsMemory() bool { return g != nil && g.memory != "" }
@@ -136,18 +207,18 @@ func (g *cgroup) exceeded() bool {
 
 // kill ends all processes of g, and waits until they are gone.
 func (g *cgroup) kill() error {
-	if g.kill2 == "" || writeFile(filepath.Join(g.kill2, "cgroup.kill"), "1") != nil {
+	alive := g.processes()
+	if len(alive) == 0 {
+		return nil
+	}
+	if g.kill2 == nil || writeFile(filepath.Join(g.kill2.Name(), "cgroup.kill"), "1") != nil {
 		// Without new processes, those that there are can be ended one by one.
 		if err := writeFile(filepath.Join(g.pids, "pids.max"), "0"); err != nil {
 			return err
 		}
 	}
 	pause := 50 * time.Microsecond
-	for deadline := time.Now().Add(early.EndTimeout); ; {
-		alive := g.processes()
-		if len(alive) == 0 {
-			return nil
-		}
+	for deadline := time.Now().Add(early.EndTimeout); len(alive) > 0; alive = g.processes() {
 		for _, pid := range alive {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -157,17 +228,19 @@ func (g *cgroup) kill() error {
 		time.Sleep(pause)
 		pause = min(2*pause, 5*time.Millisecond)
 	}
+	return nil
 }
 
 // processes returns the processes of g that are alive. One that is in another pid namespace, and has no
-// number in that of Parley, is shown as 0, which for kill is Parley's own process group.
+// number in that of Parley, is shown as 0, which for kill is Parley's own process group. Parley itself is
+// never one of them, though a thread of it may be in g for a moment.
 func (g *cgroup) processes() []int {
 	var all []int
 	for _, folder := range g.kept {
 		data, _ := os.ReadFile(filepath.Join(folder, "cgroup.procs"))
 		for _, field := range strings.Fields(string(data)) {
 			pid, err := strconv.Atoi(field)
-			if err != nil || pid <= 0 || slices.Contains(all, pid) {
+			if err != nil || pid <= 0 || pid == os.Getpid() || slices.Contains(all, pid) {
 				continue
 			}
 			all = append(all, pid)
@@ -181,6 +254,7 @@ func (g *cgroup) remove() error {
 	if g == nil {
 		return nil
 	}
+	closeAll(g.kill2)
 	var all error
 	for _, folder := range g.kept {
 		all = errors.Join(all, removeCgroup(folder))
@@ -230,7 +304,7 @@ func (c cgroupPlaces) sweep() {
 func findCgroupPlaces() cgroupPlaces {
 	var c cgroupPlaces
 	mounts := cgroupMounts()
-	own, err := os.ReadFile("/proc/self/cgroup")
+	own, err := readOwnCgroups()
 	if err != nil {
 		return c
 	}
@@ -256,6 +330,15 @@ func findCgroupPlaces() cgroupPlaces {
 	return c
 }
 
+// readOwnCgroups returns what /proc says of the cgroups that this process is in. /proc/self is about its first
+// thread, which may be in the cgroup of a program for a moment (see bear). This thread is not: bear keeps to
+// itself the thread that it moves.
+func readOwnCgroups() ([]byte, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return os.ReadFile("/proc/thread-self/cgroup")
+}
+
 // useUnified finds out what a folder of version 2 can be used for. A cgroup with processes in it cannot
 // pass on controllers. So systemd's DelegateSubgroup puts a service into a cgroup below its own, and
 // then the one above is used.
@@ -276,7 +359,7 @@ func (c *cgroupPlaces) useUnified(folder, top string) {
 
 // usable returns folder if a cgroup that is made in it has the file; if not, it returns otherwise.
 func usable(folder, file, otherwise string) string {
-	probe := filepath.Join(folder, cgroupPrefix+"probe-"+rand.Text()[:8])
+	probe := filepath.Join(folder, cgroupName())
 	if os.Mkdir(probe, 0o755) != nil {
 		return otherwise
 	}
@@ -334,12 +417,16 @@ func counter(file, name string) int {
 	return 0
 }
 
-// writeFile writes to a file of the kernel, which it does not make.
+// writeFile writes to a file of the kernel, which it does not make. Such files cannot be waited for, and
+// package os would try.
 func writeFile(name, value string) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
+	_, err = unix.Write(fd, []byte(value))
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	return nil
 }

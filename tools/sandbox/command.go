@@ -27,7 +27,8 @@ const (
 	// Plain commands are found by their session and by their parents. What leaves both is missed.
 	Plain Kind = iota
 
-	// Namespace commands run the program in a pid namespace, which ends with its first process.
+	// Namespace commands run the program in a pid namespace, which ends with its first process. They
+	// begin when GateFile can be read to its end, which is when their limits are set.
 	// They write to StatusFile what bwrap writes with --json-status-fd: {"child-pid": n} before the
 	// program starts, and {"exit-code": n} when it has ended, but not if it was not started.
 	Namespace
@@ -40,7 +41,7 @@ const (
 
 // The file descriptors of a Command, besides the standard ones.
 const (
-	gateFile   = 3 // closed before the command starts
+	GateFile   = 3 // see Kind; it is missing if that is Plain
 	StatusFile = 4 // see Kind; it is missing if that is Plain
 	FirstFile  = 5
 )

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"early.parley"
 )
 
-// gate holds a command back until its limits are set, and ends it if Parley dies before. It is
+// gate holds a Plain command back until its limits are set, and ends it if Parley dies before. It is
 // another program's work, because between fork and exec nothing of Go can run.
 const gate = `read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
 
@@ -36,6 +37,7 @@ type process struct {
 	tree     early.Tree // the processes that were seen
 
 	userThreads func() int // how many threads this user has
+	allThreads  int        // how many the machine had
 }
 
 // A status is what a Namespace command tells about itself.
@@ -78,38 +80,41 @@ func (v *Supervisor) start(c Command, files []*os.File, limits Limits) (_ *proce
 		go p.tell.read(ours)
 	}
 	p.tree.Root = p.handle.Pid
-	if err := p.open(gateWrite, limits); err != nil {
-		closeAll(fourth, gateWrite)
-		return nil, errors.Join(err, p.end())
+	if err := p.confine(limits); err != nil {
+		return nil, errors.Join(err, p.abandon(gateWrite, fourth))
+	}
+	if c.Kind != Namespace { // for which the end of the gate is enough
+		if _, err := gateWrite.WriteString("\n"); err != nil {
+			return nil, errors.Join(err, p.abandon(gateWrite, fourth))
+		}
 	}
 	return p, nil
 }
 
-// open sets the limits of p and opens its gate.
-func (p *process) open(gate *os.File, limits Limits) error {
-	if err := p.confine(limits); err != nil {
-		return err
-	}
-	_, err := gate.Write([]byte("\n"))
-	return err
+// abandon ends p, which waits at its gate, and closes the gate and what else Parley has of p's files. To
+// close the gate can open it, so p is killed first.
+func (p *process) abandon(gate, fourth *os.File) error {
+	_ = p.handle.Kill() // if it has ended, so much the better
+	closeAll(gate, fourth)
+	return p.end()
 }
 
-// spawn starts the gate of c in a session of its own. It keeps the thread that did for as long as
+// spawn starts c, or the gate before it, in a session of its own. It keeps the thread that did for as long as
 // the process lives: PDEATHSIG is about the thread.
 func (p *process) spawn(c Command, files []*os.File) error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		path := "/bin/sh"
-		args := append([]string{"sh", "-c", gate, "sh"}, c.Args...)
-		if c.Kind == Reaper { // which is a gate itself
-			path = c.Args[0]
-			args = c.Args
+		path := c.Args[0]
+		args := c.Args
+		if c.Kind == Plain { // the others are gates themselves
+			path = "/bin/sh"
+			args = append([]string{"sh", "-c", gate, "sh"}, c.Args...)
 		}
-		handle, err := os.StartProcess(path, args, &os.ProcAttr{
-			Dir: c.Dir, Env: c.Env, Files: files,
-			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		attributes := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+		handle, err := p.group.bear(attributes, func() (*os.Process, error) {
+			return os.StartProcess(path, args, &os.ProcAttr{Dir: c.Dir, Env: c.Env, Files: files, Sys: attributes})
 		})
 		if err != nil {
 			started <- err
@@ -126,13 +131,14 @@ func (p *process) spawn(c Command, files []*os.File) error {
 // confine sets the limits of p, which waits at its gate.
 func (p *process) confine(limits Limits) error {
 	pid := p.handle.Pid
-	if err := p.group.add(pid); err != nil {
-		return fmt.Errorf("enter a cgroup: %w", err)
-	}
 	file := "/proc/" + strconv.Itoa(pid) + "/oom_score_adj"
-	if err := os.WriteFile(file, []byte(oomScore), 0); err != nil {
+	if err := writeFile(file, oomScore); err != nil {
 		return err
 	}
+	if p.lifeline == nil { // a reaper does it for the program only
+		_ = unix.Setpriority(unix.PRIO_PROCESS, pid, early.Niceness)
+	}
+	p.allThreads = countThreads()
 	seconds := uint64((limits.CPU + time.Second - 1) / time.Second)
 	list := map[int]unix.Rlimit{
 		unix.RLIMIT_CORE:  {},
@@ -188,6 +194,31 @@ func (p *process) exceeded(limits Limits) bool {
 		!p.group.limitsMemory() && memory > limits.Memory
 }
 
+// mayCrowd reports whether nothing keeps p from making so many processes that the machine stands still:
+// there is no cgroup for it, and the kernel has no limit for processes of root.
+func (p *process) mayCrowd() bool { return !p.group.limitsProcesses() && os.Getuid() == 0 }
+
+// crowds reports whether p has more threads than it may. It looks at p, which takes much longer than to
+// look at the machine, if the machine has so many more than before.
+func (p *process) crowds(limits Limits) bool {
+	now := countThreads()
+	if now <= p.allThreads+limits.Processes {
+		p.allThreads = min(p.allThreads, now)
+		return false
+	}
+	p.allThreads = now
+	return p.tree.CountThreads() > limits.Processes+spareThreads
+}
+
+// countThreads returns how many threads the machine has; 0 if that is not known.
+func countThreads() int {
+	load, _ := os.ReadFile("/proc/loadavg") // such as 0.20 0.18 0.12 1/80 11206
+	_, rest, _ := strings.Cut(string(load), "/")
+	total, _, _ := strings.Cut(rest, " ")
+	n, _ := strconv.Atoi(total)
+	return n
+}
+
 // spareThreads are those of drivers: bwrap and its reaper, or another's helper.
 const spareThreads = 16
 
@@ -213,18 +244,22 @@ func (p *process) end() error {
 	return p.group.remove()
 }
 
-// killAll ends everything that p started, by the surest way there is.
+// killAll ends everything that p started, by the surest ways there are. To wait for the first process of
+// a namespace takes less time than to look until a cgroup is empty.
 func (p *process) killAll() error {
-	if p.group != nil {
-		return p.group.kill()
-	}
-	if p.lifeline != nil {
-		return p.awaitReaper()
-	}
+	var namespace error
 	if p.tell != nil {
 		if first := p.tell.first(); first != nil {
-			return killAndWait(first)
+			namespace = killAndWait(first)
 		}
+	}
+	switch {
+	case p.group != nil:
+		return p.group.kill()
+	case p.lifeline != nil:
+		return p.awaitReaper()
+	case p.tell != nil && p.tell.first() != nil:
+		return namespace
 	}
 	return p.tree.Kill()
 }
@@ -312,12 +347,12 @@ func killAndWait(first *os.File) error {
 	_ = unix.PidfdSendSignal(int(first.Fd()), unix.SIGKILL, nil, 0) // it may have ended
 	list := []unix.PollFd{{Fd: int32(first.Fd()), Events: unix.POLLIN}}
 	for deadline := time.Now().Add(early.EndTimeout); ; {
-		left := time.Until(deadline)
+		left := max(time.Until(deadline), 0) // poll would wait for ever
 		n, err := unix.Poll(list, int(left.Milliseconds()))
 		if n == 1 {
 			return nil
 		}
-		if left <= 0 || err != nil && !errors.Is(err, unix.EINTR) {
+		if left == 0 || err != nil && !errors.Is(err, unix.EINTR) {
 			return early.ErrAlive
 		}
 	}

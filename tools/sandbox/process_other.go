@@ -57,6 +57,10 @@ func (*Supervisor) start(c Command, files []*os.File, _ Limits) (*process, error
 
 func (*process) exceeded(Limits) bool { return false }
 
+func (*process) mayCrowd() bool { return false }
+
+func (*process) crowds(Limits) bool { return false }
+
 func (p *process) end() error {
 	_ = syscall.Kill(-p.handle.Pid, syscall.SIGKILL)
 	select {

@@ -16,6 +16,9 @@ const (
 	minSampleInterval = 50 * time.Millisecond
 	maxSampleInterval = 2 * time.Second
 
+	// How often a program that nothing keeps from making processes is looked at.
+	crowdInterval = 5 * time.Millisecond
+
 	// drainTimeout is how long output is read after all processes have ended.
 	drainTimeout = 2 * time.Second
 )
@@ -124,6 +127,12 @@ func (p *process) wait(ctx context.Context, limits Limits) End {
 	begin := time.Now()
 	sample := time.NewTimer(minSampleInterval)
 	defer sample.Stop()
+	var crowd <-chan time.Time
+	if p.mayCrowd() {
+		ticker := time.NewTicker(crowdInterval)
+		defer ticker.Stop()
+		crowd = ticker.C
+	}
 	for {
 		select {
 		case <-p.exited:
@@ -132,6 +141,10 @@ func (p *process) wait(ctx context.Context, limits Limits) End {
 			return Cancelled
 		case <-wall.C:
 			return TimedOut
+		case <-crowd:
+			if p.crowds(limits) {
+				return Exceeded
+			}
 		case <-sample.C:
 			if p.exceeded(limits) {
 				return Exceeded

@@ -8,15 +8,21 @@ import (
 // SystemFolders returns what every program sees read-only: the system's programs and libraries, and
 // those files of /etc that they need. Nothing else of /etc is there, because it has secrets: shadow,
 // keys of hosts, passwords of networks and of services. All of them exist.
-func SystemFolders() (paths []string) {
+func SystemFolders() []string { return append(ProgramFolders(), EtcFiles()...) }
+
+// ProgramFolders returns the folders of SystemFolders that are not in /etc.
+func ProgramFolders() (paths []string) {
 	for _, path := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"} {
 		if _, err := os.Stat(path); err != nil {
 			continue
 		}
 		paths = append(paths, path)
 	}
-	return append(paths, etcFiles("/etc")...)
+	return paths
 }
+
+// EtcFiles returns the files and folders of SystemFolders that are in /etc.
+func EtcFiles() []string { return etcFiles("/etc") }
 
 // etcFiles returns what programs see of the folder etc.
 func etcFiles(folder string) (paths []string) {

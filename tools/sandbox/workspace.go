@@ -56,6 +56,14 @@ func WorkspaceFolders(w *workspace.Workspace) (folders []Folder, work string, er
 	return folders, work, nil
 }
 
+// A Visit is what a program sees of a workspace while it runs.
+type Visit struct {
+	Folders []Folder
+	Work    string   // the folder work, in which it starts
+	Sources []string // where untrusted content comes from that it may read; none if it reads none
+	End     func()   // is called once the program has ended
+}
+
 // makeWorkDir makes the folder work, unless it is there. A symbolic link in its place is an error,
 // because it could lead anywhere.
 func makeWorkDir(w *workspace.Workspace) error {

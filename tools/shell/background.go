@@ -111,7 +111,7 @@ func began(id string) string {
 func (s *Shell) moveToBackground(ctx context.Context, c tools.Call, in execArgs, p *process) (tools.Result, error) {
 	cmd := s.newCommand(c, in, mayReachOut(p.network), p.named)
 	cmd.Began = cmd.Began.Add(-waitTime)
-	stdout, stderr, seen := p.output.texts()
+	stdout, stderr, seen := p.output.Texts()
 	cmd.Seen = seen
 	if err := s.record(ctx, c, &cmd); err != nil {
 		return tools.Result{}, err
@@ -195,7 +195,7 @@ func (p *process) keepOutput(c tools.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	return p.output.moveTo(file)
+	return p.output.MoveTo(file)
 }
 
 // wait notes how a command in the background ends, and tells its session. What ends because Parley
@@ -203,7 +203,7 @@ func (p *process) keepOutput(c tools.Call, name string) error {
 func (s *Shell) wait(begun Command, c tools.Call, p *process) {
 	defer close(p.noted)
 	<-p.done
-	p.output.close()
+	p.output.Close()
 	p.ended()
 	p.writing.end()
 	s.noteStored(c)

@@ -49,6 +49,7 @@ func (s *Shell) status() tools.Tool {
 		},
 	)
 	t.Category = category
+	t.Use = tools.Rare
 	t.Who = tools.Owners
 	t.MaxText = -1
 	t.Aliases = idAliases()
@@ -100,6 +101,7 @@ func (s *Shell) stop() tools.Tool {
 		},
 	)
 	t.Category = category
+	t.Use = tools.Rare
 	t.Who = tools.Owners
 	t.Aliases = idAliases()
 	return t

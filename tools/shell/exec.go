@@ -25,30 +25,29 @@ const (
 )
 
 type execArgs struct {
-	Command    string `json:"command" jsonschema:"what to run, in the language of bash" limit:"min=1 max=65536"`
-	WorkingDir string `json:"working_dir,omitempty" jsonschema:"folder to run it in, if not that of the last command"`
-	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds; default 60" limit:"min=1 max=600"`
-	Network    bool   `json:"network,omitempty" jsonschema:"whether it needs the internet: an owner is asked"`
-	Background bool   `json:"background,omitempty" jsonschema:"return at once with an id, for what takes long"`
+	Command    string `json:"command" limit:"min=1 max=65536"`
+	WorkingDir string `json:"working_dir,omitempty"`
+	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds" limit:"min=1 max=600"`
+	Network    bool   `json:"network,omitempty" jsonschema:"needs the internet: an owner is asked"`
+	Background bool   `json:"background,omitempty" jsonschema:"return at once with an id"`
 }
 
-// execDescription names no other tools, which may not be there (D-116).
-const execDescription = "Run a command of bash, in a sandbox, and return its output and exit code. It starts in the " +
-	"folder work of the workspace, which is also its home and the only place besides /tmp that it can change; it " +
-	"can read the rest of the workspace. Each command is a new shell, but its folder (cd) and exported variables are " +
-	"those that the last one ended with. There is no terminal and no input: use -y, --yes and the like.\n" +
-	"- The internet is out of reach, but for hosts that the operator allows, unless network is true. Use HTTP or " +
-	"HTTPS there (git clone https://…), not ssh.\n" +
-	"- A command that takes longer than a minute goes on in the background; you are told when it ends. Look at it " +
-	"with exec_status, end it with exec_stop.\n" +
+// execDescription names no other tools, which may not be there (D-116). It has a place for the seconds of
+// Settings.Timeout.
+const execDescription = "Run a command of bash in a sandbox and return its output, both ends if it has more than " +
+	"10,000 characters. It starts in the folder work of the workspace and can change only that and /tmp; it can read " +
+	"the rest. Each is a new shell, with the folder and exported variables of the last one. There is no input: use " +
+	"-y, --yes.\n" +
+	"- Without network only hosts that the operator allows are in reach, by HTTP or HTTPS, not ssh.\n" +
+	"- A command has %d seconds, or timeout. One that takes longer than a minute goes on in the background; you are " +
+	"told when it ends.\n" +
 	"- What people sent (inbox) and untrusted content outside work is hidden from commands that do not name it.\n" +
-	"- Of output with more than 10,000 characters you are shown both ends.\n" +
 	"- Prefer the tools for files to cat, echo, sed, find and grep."
 
 // exec returns the tool that runs commands (D-072).
 func (s *Shell) exec(set Settings) tools.Tool {
 	e := executor{shell: s, set: set}
-	t := tools.New("exec", execDescription, e.run)
+	t := tools.New("exec", fmt.Sprintf(execDescription, int(set.timeout().Seconds())), e.run)
 	t.Category = category
 	t.Who = tools.Owners
 	t.Timeout = tools.MaxTimeout
@@ -89,8 +88,8 @@ type spot struct {
 // errOutside says that a command is to run outside the workspace (D-078).
 var errOutside = errors.New("working_dir is outside the configured workspace")
 
-// spotOf returns where c runs.
-func (e executor) spotOf(ctx context.Context, c tools.Call) (p spot, err error) {
+// placeOf returns what the programs of c see.
+func placeOf(c tools.Call) (p spot, err error) {
 	if c.Workspace == nil {
 		return p, errors.New("there is no workspace")
 	}
@@ -99,6 +98,14 @@ func (e executor) spotOf(ctx context.Context, c tools.Call) (p spot, err error) 
 		return p, err
 	}
 	p.whole = strings.TrimSuffix(filepath.Dir(p.work), "/"+c.Workspace.View().Home())
+	return p, nil
+}
+
+// spotOf returns where c runs.
+func (e executor) spotOf(ctx context.Context, c tools.Call) (p spot, err error) {
+	if p, err = placeOf(c); err != nil {
+		return p, err
+	}
 	if p.state, err = e.shell.state(ctx, c.Session); err != nil {
 		return p, err
 	}
@@ -277,7 +284,7 @@ func (e executor) run(ctx context.Context, c tools.Call, in execArgs) (tools.Res
 		const source = "variables that a command set after untrusted content, until /new"
 		named.Sources = chat.JoinSources(named.Sources, source)
 	}
-	limit := cmp.Or(time.Duration(in.Timeout)*time.Second, e.set.Timeout, time.Minute)
+	limit := cmp.Or(time.Duration(in.Timeout)*time.Second, e.set.timeout())
 	job := run{
 		spec: sandbox.Spec{
 			Args:    sc.args,
@@ -348,7 +355,7 @@ func (e executor) result(c tools.Call, p *process, hidden []string) (tools.Resul
 	if p.err != nil {
 		return tools.Result{}, explain(p.err)
 	}
-	stdout, stderr, _ := p.output.texts()
+	stdout, stderr, _ := p.output.Texts()
 	whole := report(stdout, stderr, p.outcome)
 	r := tools.Result{Text: clip(whole), Tainted: p.named.Tainted, Sources: p.named.Sources}
 	if r.Text != whole {

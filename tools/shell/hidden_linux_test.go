@@ -14,7 +14,7 @@ import (
 // ordinary work goes on.
 func TestHiddenInSandboxes(t *testing.T) {
 	for name, runner := range map[string]sandbox.Runner{
-		"bwrap": bwrap.New(bwrap.Config{}), "landlock": landlock.New(),
+		"bwrap": bwrap.New(bwrap.Config{Folder: t.TempDir()}), "landlock": landlock.New(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, runner, Settings{})

@@ -68,7 +68,7 @@ func newInternet(t *testing.T) (*internet, *bwrap.Runner) {
 		}
 		return []dnsmessage.ResourceBody{&dnsmessage.AResource{A: [4]byte{93, 184, 216, 34}}}
 	})
-	return i, bwrap.New(bwrap.Config{Relay: self, Proxy: proxy.Config{
+	return i, bwrap.New(bwrap.Config{Folder: t.TempDir(), Relay: self, Proxy: proxy.Config{
 		Guard: network.NewGuard(nil, networktest.Offline()), Resolver: resolver, Dial: i.dial,
 	}})
 }

@@ -8,6 +8,7 @@ import (
 	"parley/chat"
 	"parley/tools"
 	"parley/tools/sandbox"
+	"parley/tools/shell/recording"
 )
 
 // A run is a command that is ready to be run.
@@ -25,7 +26,7 @@ func mayReachOut(n sandbox.Network) bool { return n.All || len(n.Hosts) > 0 }
 
 // A process is a command at work, or how it ended.
 type process struct {
-	output  recorder
+	output  recording.Recorder
 	limit   time.Duration
 	work    context.Context // of the command
 	cancel  context.CancelCauseFunc
@@ -68,7 +69,7 @@ func (s *Shell) start(ctx context.Context, c tools.Call, r run) (*process, error
 		done:    make(chan struct{}),
 		noted:   make(chan struct{}),
 	}
-	r.spec.Stdout, r.spec.Stderr = p.output.streams()
+	r.spec.Stdout, r.spec.Stderr = p.output.Streams()
 	go func() {
 		defer cancel(nil)
 		defer close(p.done)

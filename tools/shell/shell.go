@@ -4,6 +4,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -47,6 +48,9 @@ type Settings struct {
 	// rules of the config say.
 	OnlyOwners bool
 }
+
+// timeout returns how long a command that names no time may take.
+func (s Settings) timeout() time.Duration { return cmp.Or(s.Timeout, time.Minute) }
 
 // A Shell runs commands, and knows those in the background. It is safe for concurrent use.
 type Shell struct {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,6 +172,13 @@ func TestDescription(t *testing.T) {
 	} {
 		if !strings.Contains(text, fact) {
 			t.Errorf("no %q", fact)
+		}
+	}
+	for _, set := range []Settings{{}, {Timeout: 5 * time.Minute}} {
+		tool := (&Shell{}).exec(set)
+		want := fmt.Sprintf("A command has %d seconds", int(cmp.Or(set.Timeout, time.Minute).Seconds()))
+		if all := tool.Description + string(tool.Schema); !strings.Contains(all, want) || strings.Contains(all, "default 60") {
+			t.Errorf("tools.exec.timeout %v: no %q in %s", set.Timeout, want, all)
 		}
 	}
 }

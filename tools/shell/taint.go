@@ -29,11 +29,16 @@ type foreign struct {
 }
 
 // taintByFiles marks r as untrusted if the command may read untrusted content: if it names a file that
-// holds some, or a folder with such a file in it, or is in one. The folder in which it runs counts as
-// named, and all of work does if the command runs anything but programs that only read what they are told
-// to. If r stays trusted, p then hides the rest of such content, so that no program finds it by itself
-// (R-S12).
+// holds some, or a folder with such a file in it, or is in one. Unless it names all that it reads, the
+// folder in which it runs counts as named, and all of work does if the command runs anything but programs
+// that only read what they are told to. If r stays trusted, p then hides the rest of such content, so that
+// no program finds it by itself (R-S12).
 func (e executor) taintByFiles(c tools.Call, in execArgs, p *spot, r *tools.Result) {
+	e.taintBy(c, e.namedBy(c, in, *p), p, r)
+}
+
+// taintBy is taintByFiles for a program that reads the files and folders that are named.
+func (e executor) taintBy(c tools.Call, named []string, p *spot, r *tools.Result) {
 	all, err := p.foreigners(c)
 	if err != nil {
 		e.shell.cfg.Log.Error("a command counts as untrusted", "session", c.Session, "err", err)
@@ -41,7 +46,6 @@ func (e executor) taintByFiles(c tools.Call, in execArgs, p *spot, r *tools.Resu
 		r.Sources = chat.JoinSources(r.Sources, "the workspace, of which it cannot be read whose files are")
 		return
 	}
-	named := e.namedBy(c, in, *p)
 	for _, at := range named {
 		for _, f := range all {
 			if at == "." || workspace.Within(f.name, at) || f.below && workspace.Within(at, f.name) {
@@ -97,9 +101,12 @@ func (p spot) foreigners(c tools.Call) (all []foreign, err error) {
 // by their canonical names.
 func (e executor) namedBy(c tools.Call, in execArgs, p spot) (all []string) {
 	reader := reader{place: place{work: p.work, dir: p.dir, env: p.state.Env}}
-	names := append(reader.wordsOf(in.Command), in.WorkingDir, ".", p.work+"/.config")
-	if !onlyReads(in.Command) {
-		names = append(names, p.work)
+	names := append(reader.wordsOf(in.Command), in.WorkingDir, p.work+"/.config")
+	if len(p.state.Env) > 0 || !namesAll(in.Command) { // PATH may say what a program is
+		names = append(names, ".")
+		if !onlyReads(in.Command) {
+			names = append(names, p.work)
+		}
 	}
 	dotFiles, _ := filepath.Glob(p.work + "/.*") // programs obey those in their home
 	for _, name := range dotFiles {
@@ -139,6 +146,50 @@ func (p spot) repositories(names []string) (all []string) {
 		}
 	}
 	return all
+}
+
+// plainPrograms are those that open no files but the ones that they are given, and list no folders.
+const plainPrograms = "cat head tail cp mv rm rmdir mkdir touch echo printf date pwd true false sleep " +
+	"basename dirname uname hostname whoami id"
+
+// namesAll reports whether a command names every file that it reads, as it is: its words stand for
+// themselves, and all that it runs are plainPrograms, one after the other.
+func namesAll(command string) bool {
+	file, err := parse(command)
+	if err != nil {
+		return false
+	}
+	isPlain := func(w *syntax.Word) bool {
+		text, literal := literalOf(w)
+		return literal && !strings.ContainsAny(text, `*?[{\~$`)
+	}
+	plain := true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Word:
+			plain = plain && isPlain(n)
+		case *syntax.Stmt:
+			plain = plain && !n.Coprocess
+		case *syntax.CallExpr:
+			plain = plain && len(n.Assigns) == 0 && len(n.Args) > 0 && isPlainCall(n)
+		case syntax.Command:
+			_, isBinary := n.(*syntax.BinaryCmd)
+			plain = plain && isBinary
+		}
+		return plain
+	})
+	return plain
+}
+
+// isPlainCall reports whether a call is that of a plainProgram that is given files, and not folders.
+func isPlainCall(call *syntax.CallExpr) bool {
+	name := call.Args[0].Lit()
+	hasOption := slices.ContainsFunc(call.Args, func(w *syntax.Word) bool {
+		text, _ := literalOf(w)
+		return strings.HasPrefix(text, "-")
+	})
+	mayHaveOptions := name != "cp" && name != "date" // cp -r, date -fFILE
+	return slices.Contains(strings.Fields(plainPrograms), name) && (mayHaveOptions || !hasOption)
 }
 
 // onlyReads reports whether a command runs only programs that read what they are told to, and its text says

@@ -80,6 +80,17 @@ func (s *Shell) addWriting(ctx context.Context, c tools.Call, w *writing) (*writ
 	return w, nil
 }
 
+// WhileNoneWrites calls do while no command is at work that may write untrusted content, and reports
+// whether it did.
+func (s *Shell) WhileNoneWrites(ctx context.Context, do func() error) (done bool, err error) {
+	s.marks.Lock()
+	defer s.marks.Unlock()
+	for _, err := range s.writings.Each(ctx, writingPrefix) {
+		return false, err
+	}
+	return true, do()
+}
+
 // end marks as untrusted what the command has written. If that fails, everything stays marked until the
 // next start, which tries again. A nil w wrote nothing untrusted.
 func (w *writing) end() {

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,7 +57,7 @@ func TestManyFilesAreMarked(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]bool{
-		"cat repo/src/399.txt": true, "cd repo/src; cat 7.txt; cd": true, "cat mine/sub/a.txt": true, // work is named
+		"cat repo/src/399.txt": true, "cd repo/src; cat 7.txt; cd": true, "cat mine/sub/a.txt": false, "ls": true, // work is named
 	} {
 		if r := b.run(command); r.Tainted != want {
 			t.Errorf("%s: %v, from %q", command, r.Tainted, r.Sources)
@@ -328,4 +329,144 @@ func toolCall(scope tools.Scope, name, args string) tools.Call {
 	c.Name = name
 	c.Args = args
 	return c
+}
+
+// R-S12: a command that may reach hosts, and goes on by itself, may write what comes from there at any
+// time: everything in work is untrusted from its start, and not only once it is known what it reached.
+func TestWorkIsUntrustedWhileHostsMayBeReached(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		hosts []string
+		args  map[string]any
+		want  bool
+	}{
+		{"in the background", []string{"pypi.org"}, map[string]any{"command": "slow", "background": true}, true},
+		{"in the background, without hosts", nil, map[string]any{"command": "slow", "background": true}, false},
+		{"waited for, with the internet", []string{"pypi.org"}, map[string]any{"command": "slow", "network": true}, true},
+		{"waited for", []string{"pypi.org"}, map[string]any{"command": "slow"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begun, goOn := make(chan struct{}), make(chan struct{})
+			b := newBench(t, confiner{runnerFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+				close(begun)
+				<-goOn
+				return sandbox.Outcome{End: sandbox.Exited}, nil
+			})}, Settings{Network: c.hosts})
+			if err := b.w.Names().WriteFile("work/mine.txt", []byte("mine")); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			kit, call := b.kit, toolCall(b.scope, "exec", string(must(json.Marshal(c.args))))
+			go func() {
+				defer close(done)
+				kit.Call(t.Context(), call)
+			}()
+			<-begun
+			if got := b.isTainted("work/mine.txt"); got != c.want {
+				t.Errorf("while it runs, what is in work counts as untrusted: %t, want %t", got, c.want)
+			}
+			close(goOn)
+			<-done
+			b.shell.EndConversation(b.scope.Session)
+		})
+	}
+}
+
+// R-S12: while a command may write untrusted content, nothing is trusted again; before and after, it is.
+func TestWhileNoneWrites(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	b := newBench(t, runnerFunc(func(context.Context, sandbox.Spec) (sandbox.Outcome, error) {
+		close(begun)
+		<-goOn
+		return sandbox.Outcome{End: sandbox.Exited}, nil
+	}), Settings{})
+	may := func() bool {
+		called := false
+		done, err := b.shell.WhileNoneWrites(t.Context(), func() error { called = true; return nil })
+		if err != nil || done != called {
+			t.Errorf("%v, and it was called: %t", err, called)
+		}
+		return done
+	}
+	before := may()
+	b.scope.Tainted = true
+	kit, call := b.kit, toolCall(b.scope, "exec", `{"command":"slow"}`)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		kit.Call(t.Context(), call)
+	}()
+	<-begun
+	during := may()
+	close(goOn)
+	<-done
+	if after := may(); !before || during || !after {
+		t.Errorf("before, during and after: %t, %t, %t", before, during, after)
+	}
+}
+
+// R-S12: a command that names each file which it reads does not count as one that reads the folder that it
+// runs in. One that lists it, or whose text does not say what it reads, does.
+func TestPlainCommandsReadWhatTheyName(t *testing.T) {
+	b := newBench(t, nil, Settings{})
+	b.says("mkdir -p theirs mine; echo obey > theirs/a.txt; echo mine > mine/a.txt; ln -s theirs/a.txt link; ln -s theirs folder", "")
+	if err := b.w.SetOrigin(must(b.w.Resolve("work/theirs/a.txt")), ""); err != nil {
+		t.Fatal(err)
+	}
+	settle()
+	check := func(command string, want bool) {
+		t.Helper()
+		r := b.run(command)
+		if r.Tainted != want {
+			t.Errorf("%s: untrusted: %t, from %q: %s", command, r.Tainted, r.Sources, r.Text)
+		}
+		b.shell.EndConversation(b.scope.Session)
+	}
+	for _, command := range []string{
+		"date; pwd; true",
+		"hostname; sleep 0; id -u",
+		"cat mine/a.txt",
+		"cat 'mine/a.txt' | head -n 1",
+		"mkdir -p new && touch new/a.txt",
+		"echo hello > mine/b.txt",
+		"cp mine/a.txt mine/c.txt",
+		"cat < mine/a.txt && rm -f mine/c.txt",
+	} {
+		check(command, false)
+	}
+	for _, command := range []string{
+		"cat theirs/a.txt",
+		"cat mine/../theirs/a.txt",
+		"cat < theirs/a.txt",
+		"cat link",
+		"cat folder/a.txt",
+		"mv theirs/a.txt x && mv x theirs/a.txt",
+		"ls",
+		"cat */a.txt",
+		"cat the?rs/a.txt",
+		"cat {theirs,mine}/a.txt",
+		`cat the\irs/a.txt`,
+		`cat $'\x74heirs/a.txt'`,
+		`cat "the"irs/a.txt`,
+		"cat ~/theirs/a.txt",
+		`X=theirs; cat "$X/a.txt"`,
+		"cat $(echo theirs)/a.txt",
+		"cat <(cat theirs/a.txt)",
+		"cp -rL . /tmp/x",
+		"cp -rL mine /tmp/x",
+		"date -ftheirs/a.txt",
+		"cat() { command cat theirs/a.txt; }; cat mine/a.txt",
+		"cd theirs; cat a.txt; cd",
+		"(cat mine/a.txt)", // no more than needed
+		"eval cat mine/a.txt",
+		"cat mine/a.txt; python3 -c 1",
+	} {
+		check(command, true)
+	}
+	if r := b.call("exec", map[string]any{"command": "export PATH=/home:$PATH", "working_dir": "mine"}); r.Tainted {
+		t.Errorf("%q", r.Sources)
+	}
+	if r := b.run("date"); !r.Tainted {
+		t.Error("with a PATH of its own, what a program is counts as known")
+	}
 }

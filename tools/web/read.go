@@ -15,9 +15,9 @@ import (
 )
 
 type fetchArgs struct {
-	URL      string `json:"url" jsonschema:"the page, with http:// or https://" limit:"min=1"`
-	Mode     string `json:"extractMode" jsonschema:"format of the result" limit:"choice=markdown|text"`
-	MaxChars int    `json:"maxChars" jsonschema:"maximum number of characters" limit:"min=100 default=50000"`
+	URL      string `json:"url" jsonschema:"with http:// or https://" limit:"min=1"`
+	Mode     string `json:"extractMode" limit:"choice=markdown|text"`
+	MaxChars int    `json:"maxChars" limit:"min=100 default=50000"`
 }
 
 // An answer is the result of web_fetch (D-085).
@@ -139,6 +139,7 @@ func (f *fetcher) fetchPage(name, aliasOf string) tools.Tool {
 			return tools.Result{Data: f.show(ctx, in.URL, in.Type, in.From)}, nil
 		})
 	t.AliasOf = aliasOf
+	t.Use = tools.Rare
 	t.JSON = aliasOf == ""
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extractType": "extract_type"}
 	return lookup(t, stepRead, "url", "extract_type", "offset")
@@ -169,6 +170,7 @@ func (f *fetcher) crawlBatch() tools.Tool {
 			_ = g.Wait() // none of them returns an error
 			return tools.Result{Data: map[string]any{"results": results, "total": len(results)}}, ctx.Err()
 		})
+	t.Use = tools.Rare
 	t.JSON = true
 	t.Timeout = 2*f.patience + 15*time.Second
 	return lookup(t, stepRead, "urls", "extract_type")

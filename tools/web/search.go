@@ -118,8 +118,8 @@ func (s *searcher) note(p Provider, err error) {
 }
 
 type searchArgs struct {
-	Query string `json:"query" jsonschema:"what to search for" limit:"min=1 max=500"`
-	Max   int    `json:"max_results" jsonschema:"maximum number of results" limit:"min=1 max=10 default=5"`
+	Query string `json:"query" limit:"min=1 max=500"`
+	Max   int    `json:"max_results" limit:"min=1 max=10 default=5"`
 }
 
 // tool returns web_search (D-080, A-032), or the same under another name, which
@@ -137,6 +137,7 @@ func (s *searcher) tool(name, aliasOf string) tools.Tool {
 			return tools.Result{Text: banner + list(in.Query, hits), Data: map[string]any{"results": hits}}, nil
 		})
 	t.AliasOf = aliasOf
+	t.Use = tools.Basic
 	t.Aliases = map[string]string{
 		"q":           "query",
 		"Query":       "query",

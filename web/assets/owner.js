@@ -20,13 +20,16 @@ function tell(told) {
   said.focus();
 }
 
-// show puts what was told into the elements of a section that name its fields.
+// show puts what was told into the elements of a section that name its fields: texts, links and what forms send on.
 function show(id, told) {
   const section = document.getElementById(id);
   for (const out of section.querySelectorAll("[data-out]")) {
     const value = told[out.dataset.out] ?? "";
-    out.textContent = typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
-    out.parentElement.hidden = out.textContent === "";
+    const text = typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
+    if (out.localName === "input") out.value = text;
+    else out.textContent = text;
+    if (out.localName === "a") out.href = text;
+    out.parentElement.hidden = text === "";
   }
   section.hidden = false;
   section.scrollIntoView({ block: "nearest" });

@@ -2,11 +2,13 @@
 package mcppages
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	g "maragu.dev/gomponents"
@@ -17,6 +19,7 @@ import (
 	"parley/tools/mcp"
 	"parley/tools/mcp/manage"
 	"parley/tools/mcp/pins"
+	"parley/tools/mcp/signin"
 	"parley/web/layout"
 	"parley/web/toolpages"
 )
@@ -45,6 +48,9 @@ func (a Admin) Routes() []toolpages.Route {
 		{Pattern: "POST " + apiPath + "/approve", Handle: a.approve},
 		{Pattern: "POST " + apiPath + "/reconnect", Handle: a.reconnect},
 		{Pattern: "POST " + apiPath + "/test", Handle: a.test},
+		{Pattern: "POST " + apiPath + "/login", Handle: a.login},
+		{Pattern: "POST " + apiPath + "/login/finish", Handle: a.finishLogin},
+		{Pattern: "POST " + apiPath + "/logout", Handle: a.logout},
 	}
 }
 
@@ -60,7 +66,10 @@ func explain(err error) error {
 		return response.Problem{Status: http.StatusNotFound, Text: err.Error()}
 	case errors.Is(err, pins.ErrStale), errors.Is(err, pins.ErrNothing):
 		return response.Problem{Status: http.StatusConflict, Text: err.Error()}
-	case errors.Is(err, mcp.ErrDisabled):
+	case errors.Is(err, signin.ErrFailed):
+		return response.Problem{Status: http.StatusBadGateway, Text: err.Error()}
+	case errors.Is(err, pins.ErrNumber), errors.Is(err, mcp.ErrDisabled),
+		errors.Is(err, signin.ErrNoSignIn), errors.Is(err, signin.ErrWrongCode):
 		return response.BadRequest(err.Error())
 	}
 	return err
@@ -86,6 +95,12 @@ func (a Admin) show(w http.ResponseWriter, r *http.Request, _ chat.Sender) error
 type order struct {
 	Name string `json:"name"`
 	Code string `json:"code"` // of what is approved
+
+	Numbers []int `json:"numbers"` // of the changes that are approved; none: all
+
+	Person chat.Person `json:"person"` // who is signed out
+	ID     string      `json:"id"`     // of a sign-in
+	Answer string      `json:"answer"` // what the browser shows at its end
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request) (o order, err error) {
@@ -100,7 +115,7 @@ func (a Admin) approve(w http.ResponseWriter, r *http.Request, who chat.Sender) 
 	if err != nil {
 		return err
 	}
-	if err := a.Manager.Approve(r.Context(), o.Name, o.Code, who.ID); err != nil {
+	if err := a.Manager.Approve(r.Context(), o.Name, o.Code, who.ID, o.Numbers...); err != nil {
 		return explain(err)
 	}
 	return answer(w, map[string]string{"approved": o.Name})
@@ -130,6 +145,44 @@ func (a Admin) test(w http.ResponseWriter, r *http.Request, _ chat.Sender) error
 	return answer(w, report)
 }
 
+// login begins to sign the owner in to a server.
+func (a Admin) login(w http.ResponseWriter, r *http.Request, _ chat.Sender) error {
+	o, err := readOrder(w, r)
+	if err != nil {
+		return err
+	}
+	begun, err := a.Manager.Login(r.Context(), o.Name)
+	if err != nil {
+		return explain(err)
+	}
+	return answer(w, begun)
+}
+
+// finishLogin ends what login began.
+func (a Admin) finishLogin(w http.ResponseWriter, r *http.Request, _ chat.Sender) error {
+	o, err := readOrder(w, r)
+	if err != nil {
+		return err
+	}
+	if err := a.Manager.FinishLogin(r.Context(), o.ID, o.Answer); err != nil {
+		return explain(err)
+	}
+	return answer(w, map[string]bool{"signed_in": true})
+}
+
+// logout signs somebody out of a server: the owner, unless it says whom.
+func (a Admin) logout(w http.ResponseWriter, r *http.Request, _ chat.Sender) error {
+	o, err := readOrder(w, r)
+	if err != nil {
+		return err
+	}
+	was, err := a.Manager.Logout(r.Context(), o.Name, cmp.Or(o.Person, chat.TheOwner))
+	if err != nil && !was {
+		return explain(err)
+	}
+	return answer(w, map[string]bool{"was_signed_in": was, "revoked": err == nil})
+}
+
 // serverPath returns the path of the page of one server.
 func serverPath(name string) string {
 	return pagePath + "/server?" + url.Values{"name": {name}}.Encode()
@@ -141,18 +194,23 @@ func (a Admin) listPage(w http.ResponseWriter, r *http.Request, _ chat.Sender) e
 	if err != nil {
 		return err
 	}
+	signIns := slices.ContainsFunc(all, func(s manage.Status) bool { return s.SignIn != nil })
 	rows := g.Map(all, func(s manage.Status) g.Node {
 		return h.Tr(
 			layout.RowHead(h.A(h.Href(serverPath(s.Name)), g.Text(s.Name)),
 				g.If(s.Person != "", g.Text(" ("+string(s.Person)+")"))),
-			h.Td(state(s)),
+			h.Td(h.Class("times"), state(s)),
 			layout.Cell(s.Tools),
 			h.Td(changes(s)),
-			layout.Cell(calls(s)),
+			h.Td(h.Class("times"), g.Text(calls(s))),
+			g.If(signIns, layout.Cell(a.signedIn(s))),
 			layout.TextCell(layout.Excerpt(s.LastError)),
 		)
 	})
-	columns := []string{"Server", "State", "Tools", "To approve", "Calls", "Last error"}
+	columns := []string{"Server", "State", "Tools", "To approve", "Calls", "Signed in", "Last error"}
+	if !signIns {
+		columns = slices.DeleteFunc(columns, func(name string) bool { return name == "Signed in" })
+	}
 	const empty = "There are none: tools.mcpServers in the config names them."
 	return response.Page(w, http.StatusOK, layout.Page(pagePath, "MCP servers", g.Group{
 		h.P(g.Text("Programs and services of other people, whose tools the agent can use.")),
@@ -172,11 +230,18 @@ func changes(s manage.Status) g.Node {
 	return layout.Coloured("bad", fmt.Sprint(s.Changes))
 }
 
+func offers(s manage.Status) string {
+	if s.New {
+		return fmt.Sprintf("%d, approved by their first use", s.Tools)
+	}
+	return fmt.Sprintf("%d offered, %d withheld", s.Tools, s.Withheld)
+}
+
 func calls(s manage.Status) string {
 	if s.Calls == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d, %d failed, %d ms on average", s.Calls, s.Failures, s.LatencyMS)
+	return fmt.Sprintf("%d, %d failed, %d ms each", s.Calls, s.Failures, s.LatencyMS)
 }
 
 // serverPage shows one server, with what waits for approval.
@@ -187,24 +252,63 @@ func (a Admin) serverPage(w http.ResponseWriter, r *http.Request, _ chat.Sender)
 		return explain(err)
 	}
 	offers := g.Map(report.Offers, func(o manage.Offer) g.Node {
-		return h.Tr(layout.RowHead(g.Text(o.Name)), layout.Cell(o.Kind), layout.TextCell(o.Description))
+		return h.Tr(
+			layout.RowHead(g.Text(o.Name), g.If(o.Withheld, g.Group{g.Text(" "), layout.Coloured("bad", "withheld")})),
+			layout.Cell(o.Kind),
+			layout.TextCell(o.Description, g.If(len(o.Parameters) > 0, h.Ul(g.Map(o.Parameters, parameter)))),
+		)
+	})
+	instructions := g.If(report.Instructions != "", g.Group{
+		layout.Heading("instructions", "What it tells the model"),
+		h.P(h.Class("text"), g.Text(report.Instructions)),
 	})
 	const empty = "Nothing is known: the server has not been connected since Parley started."
 	content := g.Group{
 		h.P(h.A(h.Href(pagePath), g.Text("All MCP servers"))),
 		g.Map(report.Status, a.status),
 		h.P(button("reconnect", "Reconnect", order{Name: name}, "")),
+		g.If(report.NeedsSignIn, signInForm(name)),
 		a.pending(name, report),
+		instructions,
 		layout.Heading("offers", "What it offers"),
 		layout.Table("offers", []string{"Name", "Kind", "Description"}, empty, offers),
 	}
 	return response.Page(w, http.StatusOK, layout.Page(pagePath, name, content))
 }
 
+// signInForm returns the button that begins to sign the owner in to a server, and what is shown after that.
+func signInForm(name string) g.Node {
+	link := func(field string) g.Node {
+		return h.A(h.Class("text"), h.Data("out", field), h.Target("_blank"), h.Rel("noopener noreferrer"))
+	}
+	return g.Group{
+		h.P(h.Button(h.Data("post", apiPath+"/login"), h.Data("body", encoded(order{Name: name})),
+			h.Data("show", "signin"), g.Text("Sign in"))),
+		h.Section(h.ID("signin"), h.Aria("label", "Sign in to "+name), h.Hidden(""),
+			h.P(g.Text("Open this, and sign in there: "), link("link")),
+			h.P(g.Text("If your browser cannot reach that, open this instead: "), link("direct")),
+			response.ScriptForm(h.Data("post", apiPath+"/login/finish"), h.Data("then", serverPath(name)),
+				h.Span(h.Input(h.Type("hidden"), h.Name("id"), h.Data("out", "id"))),
+				h.Label(h.For("answer"), g.Text("Then enter the six digits that the browser shows at the end, or, "+
+					"if that page cannot be reached, its address")),
+				h.Input(h.ID("answer"), h.Name("answer"), h.Required(), h.AutoComplete("off")),
+				h.Button(g.Text("Finish")),
+			),
+		),
+	}
+}
+
+// encoded returns o as the API reads it.
+func encoded(o order) string {
+	body, _ := json.Marshal(o) // strings can be encoded
+	return string(body)
+}
+
+func parameter(p manage.Parameter) g.Node { return h.Li(g.Text(p.String())) }
+
 // button returns a button that posts o to the API.
 func button(action, label string, o order, question string) g.Node {
-	body, _ := json.Marshal(o) // strings can be encoded
-	return h.Button(h.Data("post", apiPath+"/"+action), h.Data("body", string(body)),
+	return h.Button(h.Data("post", apiPath+"/"+action), h.Data("body", encoded(o)),
 		layout.Confirmation(question), g.Text(label))
 }
 
@@ -219,16 +323,31 @@ func (a Admin) status(s manage.Status) g.Node {
 		h.Div(h.Class("jobs"), h.Dl(
 			g.If(s.Person != "", item("For", g.Text(string(s.Person)))),
 			item("State", state(s), g.Text(since)),
+			g.If(s.SignIn != nil, item("Signed in", g.Text(a.signedIn(s)+" "), button("logout", "Sign out",
+				order{Name: s.Name, Person: s.Person}, "Sign "+string(s.Person)+" out of "+s.Name+"?"))),
 			g.If(s.LastError != "", item("Last error", g.Text(s.LastError))),
 			g.If(!s.NextTry.IsZero(), item("Next attempt", g.Text(a.formatTime(s.NextTry)))),
 			g.If(s.Protocol != "", item("Protocol", g.Text(s.Protocol))),
-			item("Tools", g.Text(fmt.Sprintf("%d offered, %d withheld", s.Tools, s.Withheld))),
+			item("Tools", g.Text(offers(s))),
 			item("Calls", g.Text(calls(s))),
 			g.If(!s.LastCall.IsZero(), item("Last call", g.Text(a.formatTime(s.LastCall)))),
 		)),
 		g.If(len(s.Stderr) > 0, h.Details(h.Summary(g.Text("What its program wrote last")),
 			h.Pre(h.TabIndex("0"), g.Map(s.Stderr, func(line string) g.Node { return g.Text(line + "\n") })))),
 	}
+}
+
+// signedIn says until when the person of s is signed in; "" if they are not.
+func (a Admin) signedIn(s manage.Status) string {
+	switch {
+	case s.SignIn == nil:
+		return ""
+	case s.SignIn.Until.IsZero():
+		return "yes"
+	case s.SignIn.Renewed:
+		return "until " + a.formatTime(s.SignIn.Until) + ", renewed automatically"
+	}
+	return "until " + a.formatTime(s.SignIn.Until)
 }
 
 // pending shows what waits for approval, and the button that approves exactly this.
@@ -239,12 +358,20 @@ func (a Admin) pending(name string, report manage.Report) g.Node {
 	}
 	var list g.Group
 	for i, c := range p.Changes {
-		list = append(list, h.Li(h.H3(g.Text(report.Summary[i])), layout.Diff("Difference of "+c.Name, c.Diff)))
+		one := order{Name: name, Code: p.Code, Numbers: []int{i + 1}}
+		list = append(list, h.Li(h.H3(g.Text(report.Summary[i])), layout.Diff("Difference of "+c.Name, c.Diff),
+			g.If(len(p.Changes) > 1, h.P(button("approve", "Approve only this", one,
+				"Let the agent use "+c.Name+" as it is shown here?")))))
+	}
+	why := "Since " + a.formatTime(p.Since) + ", the server offers what no owner has approved. The agent " +
+		"does not use it, and is not shown it."
+	if p.First {
+		why = "The agent has not used this server so far. The first message that needs it approves exactly what is " +
+			"shown here; what has changed by then waits for you."
 	}
 	return g.Group{
 		layout.Heading("changes", "To approve"),
-		h.P(g.Text("Since " + a.formatTime(p.Since) + ", the server offers what no owner has approved. The agent " +
-			"does not use it, and is not shown it. Descriptions are instructions to the agent: read them. " +
+		h.P(g.Text(why + " Descriptions are instructions to the agent: read them. " +
 			"Characters that cannot be seen are shown by their numbers.")),
 		g.If(p.Damaged, h.P(h.Class("bad"),
 			g.Text("What was approved earlier cannot be read any more: all of it waits."))),

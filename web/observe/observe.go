@@ -44,6 +44,8 @@ type Observer struct {
 	messages    *family
 	redelivered *family
 	deadLetters *family
+	removed     *family
+	disk        *family
 	calls       *family
 	rounds      *family
 	retries     *family
@@ -84,6 +86,8 @@ func New(c Config) *Observer {
 	o.delivery = all.histogram("delivery_seconds", "Time from the outbox to the network.", workBounds, "channel")
 	o.redelivered = all.counter("delivery_retries_total", "Attempts to send a reply after the first.", "channel")
 	o.deadLetters = all.counter("deliveries_parked_total", "Replies that became dead letters.", "channel")
+	o.removed = all.counter("retention_removed_total", "Entries removed because they were old, by part.", "part")
+	o.disk = all.gauge("disk_bytes", "Space on disk, by part, as it was measured last.", "part")
 	o.commitTime = all.histogram("store_commit_seconds", "Duration of a commit to disk.", commitBounds).histogram()
 
 	o.calls = all.counter("tool_calls_total", "Tool calls, by outcome.", "outcome", "tool")
@@ -128,6 +132,12 @@ func (o *Observer) write(ctx context.Context, w io.Writer) {
 	}
 	metrics.WriteProcessMetrics(w)
 }
+
+// Removed counts entries of a part of the store that were removed because they were old.
+func (o *Observer) Removed(part string, entries int) { o.removed.counter(part).Add(entries) }
+
+// Measured notes how much of the disk a part takes.
+func (o *Observer) Measured(part string, bytes int64) { o.disk.gauge(part).Set(float64(bytes)) }
 
 // Begun notes that a turn which answers m began in session s. The turn is to
 // run under the context that is returned, and to call end once, with one of

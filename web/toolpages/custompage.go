@@ -176,6 +176,8 @@ func (a *Admin) editor(d custom.Definition) g.Group {
 				field("timeout", "Timeout, seconds", input("timeout", strconv.FormatFloat(d.Timeout, 'g', -1, 64),
 					h.Type("number"), h.Min("0.1"), h.Max("600"), h.Step("any")), ""),
 			),
+			field("workspace", "Workspace", workspaceChoice(d.Workspace),
+				"What its program sees of the agent's files."),
 			checkbox("network", "needs the network", d.Network),
 			checkbox("read_only", "changes nothing, so that results may be reused", d.ReadOnly),
 			field("execution_code", "Python code", area("execution_code", 8, d.Code, h.Class("code")),
@@ -230,6 +232,17 @@ func iconChoice(now string) g.Node {
 			label := cmp.Or(strings.TrimSuffix(name, ".svg"), "none")
 			return h.Option(h.Value(name), g.If(name == now, h.Selected()), g.Text(label))
 		}))
+}
+
+func workspaceChoice(now string) g.Node {
+	option := func(value, label string) g.Node {
+		return h.Option(h.Value(value), g.If(value == now, h.Selected()), g.Text(label))
+	}
+	return h.Select(h.ID("workspace"), h.Name("workspace"),
+		option(custom.WorkspaceNone, "nothing"),
+		option(custom.WorkspaceRead, "reads it, starts in work"),
+		option(custom.WorkspaceWrite, "reads it, starts in work and changes that"),
+	)
 }
 
 // pretty returns JSON for an editor; null is "".
@@ -368,6 +381,7 @@ func draftOf(form map[string]string) (d custom.Draft, err error) {
 		Icon:        text("icon"),
 		Timeout:     raw("timeout", "null"),
 		Network:     boolean("network"),
+		Workspace:   text("workspace"),
 		ReadOnly:    boolean("read_only"),
 		Code:        text("execution_code"),
 		Return:      raw("return", "null"),

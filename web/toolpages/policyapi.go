@@ -46,12 +46,15 @@ func (a *Admin) setPolicy(w http.ResponseWriter, r *http.Request, who chat.Sende
 	return answer(w, all)
 }
 
+// policyEvent begins the text of audit events about the policy.
+const policyEvent = "policy for "
+
 func (a *Admin) storePolicy(r *http.Request, who chat.Sender, t policy.Target, c policy.Config) error {
 	t, c, err := a.Policy.Set(r.Context(), t, c)
 	if err != nil {
 		return explain(err)
 	}
-	a.Audit("config", who.ID, fmt.Sprintf("policy for %s: %s", t, c.Summary()))
+	a.Audit("config", who.ID, fmt.Sprintf(policyEvent+"%s: %s", t, c.Summary()))
 	return nil
 }
 

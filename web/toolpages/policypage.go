@@ -31,6 +31,8 @@ type sheet struct {
 	inTheEnd policy.Effective // what holds for somebody whom target is about
 	asWhat   string           // who that is
 	people   []Person
+	changes  []Change
+	showTime func(time.Time) string
 }
 
 // loadSheet returns the sheet of t.
@@ -50,6 +52,10 @@ func (a *Admin) loadSheet(r *http.Request, t policy.Target) (s sheet, err error)
 	if s.people, err = a.People(ctx); err != nil {
 		return s, err
 	}
+	if s.changes, err = a.Changes(ctx, policyEvent); err != nil {
+		return s, err
+	}
+	s.showTime = a.formatTime
 	scope, err := a.exampleOf(r, t)
 	if err != nil {
 		return s, err
@@ -128,6 +134,22 @@ func (s sheet) content() g.Group {
 		g.If(s.damaged, damaged),
 		s.form(),
 		s.result(),
+		s.history(),
+	}
+}
+
+// history returns the last changes of the policy, whoever it is for.
+func (s sheet) history() g.Node {
+	rows := g.Map(s.changes, func(c Change) g.Node {
+		return h.Tr(
+			h.Td(h.Class("times"), g.Text(s.showTime(c.Time))),
+			layout.Cell(c.Who),
+			layout.TextCell(strings.TrimPrefix(c.What, policyEvent)),
+		)
+	})
+	return g.Group{
+		layout.Heading("history", "Last changes"),
+		layout.Table("history", []string{"Time", "By", "For whom, and what it says since"}, "None lately.", rows),
 	}
 }
 

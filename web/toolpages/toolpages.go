@@ -38,13 +38,23 @@ type Admin struct {
 	Revoke    func(context.Context, chat.Approval) error
 
 	Audit func(kind, who, what string) // receives events for the audit log (R-S27)
-	Zone  *time.Location               // of times that people are shown
+
+	// Changes lists the latest of these events whose text begins with prefix, the newest first.
+	Changes func(ctx context.Context, prefix string) ([]Change, error)
+
+	Zone *time.Location // of times that people are shown
 }
 
 // A Person is somebody, or a group, whom a policy can be for.
 type Person struct {
 	ID    string // such as telegram:42
 	About string // what an owner may know them by; may be empty
+}
+
+// A Change is something that the audit log says was changed.
+type Change struct {
+	Time      time.Time
+	Who, What string
 }
 
 // A Handler answers a request of somebody who may make it. The error may be a

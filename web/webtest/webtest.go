@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -30,7 +31,7 @@ func Browser(t testing.TB) context.Context {
 	case exe == "":
 		t.Skip("there is no chromium here")
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("hide-scrollbars", true))
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.UserDataDir(userData(t)), chromedp.Flag("hide-scrollbars", true))
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)
 	}
@@ -46,10 +47,46 @@ func Browser(t testing.TB) context.Context {
 	return ctx
 }
 
+// userData makes a folder for the data of a browser, which is removed at the end of t. Processes that the browser
+// started may write there for a moment after it has ended.
+func userData(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(folder)
+		for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); err = os.RemoveAll(folder) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
 // Loaded returns a condition in JavaScript: that one, of a page that has loaded. Before
-// that its scripts may not yet listen to clicks.
+// that its scripts may not yet listen to clicks. Nor is it true of what is not there yet.
 func Loaded(condition string) string {
-	return `(document.readyState === "complete" && (` + condition + `))`
+	return `(() => { try { return document.readyState === "complete" && Boolean(` + condition + `) }
+		catch (e) { if (e instanceof TypeError) return false; throw e } })()`
+}
+
+// Until waits until a condition in JavaScript is true of the page, which may load meanwhile.
+func Until(ctx context.Context, t testing.TB, condition string) {
+	t.Helper()
+	var ok bool
+	var err error
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool](Loaded(condition))); ok && err == nil {
+			return
+		}
+		_, _ = chromedp.Run(ctx, chromedp.Sleep(50*time.Millisecond))
+	}
+	page, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`location + "\n" + document.documentElement.outerHTML`))
+	t.Fatalf("it never came to %s (%v)\n%s", condition, err, page)
 }
 
 // submitAll fills the fields of every form that only scripts send, clicks each of its

@@ -9,6 +9,7 @@ let soon;
 listen({
   ...view.handlers,
   unsent: view.mark,
+  wrong: view.showWrong,
   talks() {
     clearTimeout(soon);
     soon = setTimeout(conversations.show, 100);

@@ -1,6 +1,6 @@
 // The messages, and the reply that is being written.
 
-import { $, call, command, drop, fileURL, icon, make, newID, post, talk, unsent } from "./wire.js";
+import { $, call, command, drop, fileURL, icon, keep, make, newID, post, talk, unsent } from "./wire.js";
 
 const scroll = $("scroll"), entries = $("entries"), making = $("making"), pending = $("unsent");
 const names = { you: "You", parley: "Parley", note: "Note" };
@@ -18,13 +18,20 @@ function write(a, e) {
   const text = a.querySelector(":scope > .text");
   if (e.seq) a.dataset.seq = e.seq;
   a.dataset.id = e.id;
+  if (e.answered) a.dataset.answered = "";
   e.who === "parley" ? render(text, e.html) : (text.textContent = e.text);
+  const old = a.querySelector(":scope > .ask");
+  if (old && !e.askHTML) keep(formKey(old), null);
   a.querySelectorAll(":scope > :is(.files, .ask)").forEach((old) => old.remove());
   const more = [], steps = a.querySelector(":scope > .steps");
   if (e.steps && !steps) a.prepend(make("p", { className: "steps" }, e.steps));
   if (steps?.dataset.mine === undefined) steps?.removeAttribute("open");
   if (e.files?.length) more.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
-  if (e.ask) more.push(question(e.ask));
+  if (e.askHTML) {
+    const t = make("template");
+    t.innerHTML = e.askHTML;
+    more.push(t.content);
+  }
   text.after(...more);
   a.querySelector("time").dateTime = e.time;
   finish(a);
@@ -36,6 +43,8 @@ function finish(a) {
   const day = at.toDateString() === new Date().toDateString() ? {} : { day: "numeric", month: "short" };
   time.textContent = at.toLocaleString([], { ...day, hour: "numeric", minute: "2-digit" });
   time.title = at.toLocaleString([], { dateStyle: "full", timeStyle: "medium" });
+  const form = a.querySelector(":scope > form.ask");
+  if (form) forms().then((f) => f.prepare(form));
   for (const img of a.querySelectorAll("img")) if (img.complete && !img.naturalWidth) broken(img);
   for (const pre of a.querySelectorAll(".text pre:not(.code > pre)")) {
     const box = make("div", { className: "code" });
@@ -77,19 +86,33 @@ function shown(f) {
 
 // --- questions
 
-function question(ask) {
-  const buttons = ask.choices.map((c, i) => make("button", { type: "button" }, c));
-  buttons.forEach((b, i) => (b.dataset.choice = i));
-  const box = make("div", { className: "ask", role: "group", ariaLabel: "Choose an answer" }, ...buttons);
-  box.dataset.question = ask.id;
-  return box;
+const forms = () => import("./form.js"); // few conversations have any
+const questionOf = (id) => document.querySelector(`.ask[data-question="${CSS.escape(id)}"]`);
+export const formKey = (form) => "form/" + form.dataset.question; // of what is filled in, while the question is open
+export const controls = (box) => [...box.querySelectorAll("input, select, textarea")];
+
+// answer sends the choice of a button, and what is filled in if the choice takes that.
+async function answer(button) {
+  const box = button.closest(".ask"), item = { id: newID(), question: box.dataset.question, choice: Number(button.dataset.choice) };
+  if (button.type === "submit" && !(item.values = (await forms()).read(box))) return;
+  post(item);
+  follow();
 }
 
-function settle(box, choice) {
-  for (const b of box.children) {
+// settle shows which choice was made, or with null that none is.
+export function settle(box, choice) {
+  if (!box) return; // the question is over
+  for (const c of controls(box)) c.disabled = choice !== null;
+  for (const b of box.querySelectorAll("button")) {
     b.disabled = choice !== null;
     b.ariaPressed = String(b.dataset.choice === String(choice));
   }
+}
+
+// showWrong says what is wrong with the values of an item.
+export function showWrong({ question }, problems) {
+  const form = questionOf(question);
+  if (form) forms().then((f) => f.showWrong(form, problems));
 }
 
 // --- unsent messages
@@ -100,7 +123,7 @@ export function mark() {
   for (const m of document.querySelectorAll("[data-mark]")) if (!open.has(m.dataset.mark)) m.remove();
   for (const a of pending.children) if (a.classList.contains("failed") && !open.has(a.dataset.id)) a.remove();
   for (const item of unsent) {
-    const a = item.question ? document.querySelector(`[data-question="${CSS.escape(item.question)}"]`)?.parentNode : place(item);
+    const a = item.question ? questionOf(item.question)?.parentNode : place(item);
     if (!a) continue;
     if (item.question) settle(a.querySelector(".ask"), item.choice);
     a.classList.toggle("failed", Boolean(item.failed));
@@ -149,6 +172,7 @@ function work(on) {
   }
   if (on && draft.querySelector(".text:empty")) draft.querySelector("footer").before(make("div", { className: "dots" }, make("i"), make("i"), make("i")));
   busyChanged();
+  last();
   news();
 }
 
@@ -206,13 +230,14 @@ export const handlers = {
 };
 
 // order moves messages that the person sent while the answer a was being written behind
-// it, unless it answers them, too.
+// it, unless they have an answer: this one, or one that came meanwhile.
 function order(a, { replies, also = [] }) {
   const answered = (m) => m.dataset.id === replies || also.includes(m.dataset.id);
   const before = [...entries.children].slice(0, [...entries.children].indexOf(a));
   const last = before.findLastIndex(answered);
-  if (last >= 0) a.after(...before.slice(last + 1).filter((m) => m.classList.contains("you")));
+  if (last >= 0) a.after(...before.slice(last + 1).filter((m) => m.classList.contains("you") && !("answered" in m.dataset)));
   for (const m of accepted()) if (answered(m)) a.before(m);
+  for (const m of document.querySelectorAll("article.you")) if (answered(m)) m.dataset.answered = "";
 }
 
 // accepted returns the messages below the pending reply that are in the log.
@@ -246,6 +271,7 @@ function end() {
   if (draft?.dataset.id) draft = void draft.remove();
   work(false);
   entries.append(...accepted());
+  last();
 }
 
 // --- retrying the last answer
@@ -259,7 +285,7 @@ function retry() {
 
 function last() {
   const a = entries.lastElementChild;
-  if (a?.classList.contains("parley") && !a.querySelector(".ask") && entries.querySelector("article.you")) a.querySelector("footer").prepend(again);
+  if (!busy && a?.classList.contains("parley") && !a.querySelector(".ask") && entries.querySelector("article.you")) a.querySelector("footer").prepend(again);
   else again.remove();
 }
 
@@ -275,7 +301,8 @@ export function follow() {
 
 // attend scrolls an open question into view, which is above the pending reply.
 function attend() {
-  if (draft && atEnd()) entries.lastElementChild?.querySelector(".ask button:enabled")?.closest("article").scrollIntoView({ block: "nearest" });
+  const a = draft && atEnd() && entries.lastElementChild?.querySelector(".ask button:enabled")?.closest("article");
+  if (a) a.scrollIntoView({ block: a.offsetHeight > scroll.clientHeight ? "start" : "nearest" });
 }
 
 // news shows the button to the end if there are unseen messages.
@@ -318,10 +345,7 @@ export function start() {
   addEventListener("focus", () => (document.title = document.title.replace(/^● /, "")));
   scroll.addEventListener("click", ({ target }) => {
     const choice = target.closest(".ask button");
-    if (choice) {
-      post({ id: newID(), question: choice.parentNode.dataset.question, choice: Number(choice.dataset.choice) });
-      follow();
-    }
+    if (choice) answer(choice);
     if (target.matches(".copy")) copy(target);
   });
   entries.addEventListener("error", (e) => broken(e.target), true);

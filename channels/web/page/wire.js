@@ -29,11 +29,12 @@ export const newID = () => Array.from(crypto.getRandomValues(new Uint8Array(16))
 
 export const fileURL = (f) => `/files/${encodeURIComponent(f.id)}/${encodeURIComponent(f.name)}`;
 
-// A Refused is the error of a request that must not be retried.
+// A Refused is the error of a request that must not be retried. Fields says what is wrong
+// with each field of a form.
 export class Refused extends Error {
-  constructor(status, text) {
+  constructor(status, text, fields) {
     super(text || "Something went wrong.");
-    this.status = status;
+    Object.assign(this, { status, fields });
   }
 }
 
@@ -41,11 +42,11 @@ export class Refused extends Error {
 export function refusal(status, text) {
   signedOut ||= status === 401;
   if (status >= 500 && status !== 507 || [0, 401, 408, 429].includes(status)) return new Error("not now");
-  let said = text;
+  let said = text, fields;
   try {
-    said = JSON.parse(text).error;
+    ({ error: said, fields } = JSON.parse(text));
   } catch {} // not every response is JSON
-  return new Refused(status, typeof said === "string" ? said : said?.message);
+  return new Refused(status, typeof said === "string" ? said : said?.message, fields);
 }
 
 export async function call(method, path, body) {
@@ -77,7 +78,8 @@ export function kept(what) {
 let source, handlers, timer, tries = 0, seen = Number(last), down = Date.now(), signedOut = false, gone = false;
 
 // listen calls handlers[name] for each event after the last one seen, and
-// handlers.unsent when the state of an unsent item changes.
+// handlers.unsent when the state of an unsent item changes. An item with wrong values is
+// dropped and passed to handlers.wrong, with what is wrong with each.
 export function listen(h) {
   handlers = h;
   connect();
@@ -159,7 +161,7 @@ function showState() {
 // --- requests
 
 // unsent are the items that were not accepted yet, in order. An item has an id, and
-// either text and files or a question and a choice. Late means that a try failed;
+// either text and files or a question, a choice and the values of a form. Late means that a try failed;
 // failed says why another try would not help.
 export const unsent = kept("unsent") ?? [];
 let sending = false, wake = () => {};
@@ -186,13 +188,18 @@ export function drop(item) {
 async function sendAll() {
   sending = true;
   for (let item, tries = 0; (item = unsent.find((i) => !i.failed)); ) {
-    const { id, text, files, question, choice } = item;
+    const { id, text, files, question, choice, values } = item;
     try {
-      if (question) await call("POST", `/c/${talk}/answer`, { id, question, choice });
+      if (question) await call("POST", `/c/${talk}/answer`, { id, question, choice, values });
       else check(await call("POST", `/c/${talk}/messages`, { id, text, files: files.map((f) => f.id) }));
       tries = 0;
       drop(item);
     } catch (e) {
+      if (e.fields) {
+        drop(item);
+        handlers.wrong(item, e.fields);
+        continue;
+      }
       const again = !(e instanceof Refused);
       again ? (item.late = true) : (item.failed = e.message);
       changed();

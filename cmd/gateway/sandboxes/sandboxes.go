@@ -16,10 +16,11 @@ import (
 
 // A Config is what drivers are told.
 type Config struct {
-	Log   *slog.Logger
-	Image func() string // of containers
-	Owner string        // says whose the containers are; no two runners at the same time have the same
-	Hide  []string      // what no program may see: the data folder, the config
+	Log    *slog.Logger
+	Folder string        // where drivers keep what they need
+	Image  func() string // of containers
+	Owner  string        // says whose the containers are; no two runners at the same time have the same
+	Hide   []string      // what no program may see: the data folder, the config
 }
 
 // New returns what runs programs in the strongest sandbox that holds on this machine, or in the one
@@ -32,7 +33,7 @@ func New(c Config) *sandbox.Auto {
 	auto := sandbox.NewAuto(probe.Run,
 		sandbox.Candidate{
 			Name:   "bwrap",
-			Runner: bwrap.New(bwrap.Config{Relay: self, Proxy: proxy.Config{Log: c.Log}}),
+			Runner: bwrap.New(bwrap.Config{Folder: c.Folder, Relay: self, Proxy: proxy.Config{Log: c.Log}}),
 			Advice: bwrap.Advice,
 		},
 		sandbox.Candidate{Name: "landlock", Runner: landlock.New(), Advice: landlock.Advice},

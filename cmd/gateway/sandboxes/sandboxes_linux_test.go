@@ -12,7 +12,7 @@ import (
 // R-S16: what is used has been tried. Here it is a real kernel that is asked.
 func TestChoice(t *testing.T) {
 	for _, name := range []string{"auto", "landlock", "none"} {
-		a := sandboxes.New(sandboxes.Config{Log: slog.New(slog.DiscardHandler)})
+		a := sandboxes.New(sandboxes.Config{Log: slog.New(slog.DiscardHandler), Folder: t.TempDir()})
 		a.Use(name)
 		choice, err := a.Examine(t.Context())
 		if err != nil {

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"parley/chat"
-	"parley/tools"
 	"parley/tools/mcp"
 	"parley/tools/mcp/pins"
 )
@@ -29,7 +30,9 @@ func (m *Manager) Command(ctx context.Context, message chat.Message) (string, er
 	case word == "" && owner && !message.Group:
 		return m.listAll(ctx)
 	case word == "":
-		return m.listUsable(message), nil
+		return m.listUsable(ctx, message)
+	case word == "login" || word == "logout":
+		return m.signInOrOut(ctx, word, name, message)
 	case !owner:
 		return say.OnlyOwners, nil
 	case message.Group:
@@ -40,10 +43,12 @@ func (m *Manager) Command(ctx context.Context, message chat.Message) (string, er
 		return say.Unknown.With(chat.Inline(name, 100), strings.Join(m.names(), ", ")), nil
 	}
 	switch {
+	case word == "reconnect" && m.isDisabled(name):
+		return say.SwitchedOff.With(name), nil
 	case word == "reconnect":
 		return say.Reconnecting.With(name), m.Reconnect(name, message.From.ID)
 	case word == "approve" && code != "":
-		return m.approve(ctx, name, code, message.From.ID)
+		return m.approve(ctx, name, strings.Fields(code), message.From.ID)
 	}
 	return m.show(ctx, name)
 }
@@ -65,18 +70,28 @@ func (m *Manager) splitName(text string) (name, rest string) {
 }
 
 // listUsable lists the servers whose tools exist for who wrote message.
-func (m *Manager) listUsable(message chat.Message) string {
+func (m *Manager) listUsable(ctx context.Context, message chat.Message) (string, error) {
 	say := m.config.Texts
-	scope := tools.Scope{Session: message.Session(), At: message.At, From: message.From, Group: message.Group}
+	scope := scopeOf(message)
 	names := m.config.Servers.Usable(scope)
 	if len(names) == 0 {
-		return say.None
+		return say.None, nil
+	}
+	all, err := m.List(ctx)
+	if err != nil {
+		return "", err
 	}
 	lines := []string{say.List}
 	for _, name := range names {
-		lines = append(lines, "- "+name)
+		line := "- " + name
+		for _, s := range all {
+			if s.Name == name && s.Person == scope.Whose() && s.SignIn != nil {
+				line += ": " + m.signedIn(s.SignIn)
+			}
+		}
+		lines = append(lines, line)
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), nil
 }
 
 // listAll lists all servers for owners.
@@ -100,7 +115,13 @@ func (m *Manager) listAll(ctx context.Context) (string, error) {
 func (m *Manager) line(s Status) string {
 	say := m.config.Texts
 	parts := []string{m.phase(s)}
-	if s.Tools > 0 {
+	if s.SignIn != nil {
+		parts = append(parts, m.signedIn(s.SignIn))
+	}
+	switch {
+	case s.Tools > 0 && s.New:
+		parts = append(parts, say.NewOffers.Of(s.Tools))
+	case s.Tools > 0:
 		parts = append(parts, say.Offers.Of(s.Tools))
 	}
 	if s.Calls > 0 {
@@ -127,6 +148,8 @@ func (m *Manager) phase(s Status) string {
 		return say.Connected
 	case mcp.Ended:
 		return say.Ended
+	case mcp.SignedOut:
+		return say.SignInNeeded.With(s.Name)
 	case mcp.Failed:
 		const most = 300 // characters of what may be written by the server
 		return say.Failed.With(chat.Inline(s.LastError, most), s.NextTry.In(m.config.Zone).Format("15:04:05"))
@@ -148,19 +171,29 @@ func (m *Manager) show(ctx context.Context, name string) (string, error) {
 	for _, o := range r.Offers {
 		offers = append(offers, o.Name)
 	}
-	if len(offers) > 0 && len(r.Pending.Changes) == 0 {
+	waits := len(r.Pending.Changes) > 0 && !r.Pending.First
+	if len(offers) > 0 && !waits {
 		const most = 2000 // characters
 		parts = append(parts, chat.Inline(strings.Join(offers, ", "), most))
 	}
-	if len(r.Pending.Changes) > 0 {
-		parts = append(parts, m.pending(r)...)
-		parts = append(parts, say.HowToApprove.With(name, r.Pending.Code))
+	if r.Pending.First {
+		parts = append(parts, say.First.With(name, pagePath))
+	}
+	if waits {
+		shown, whole := m.pending(name, r)
+		parts = append(parts, shown...)
+		if whole { // nobody approves what they cannot have read (R-S22)
+			parts = append(parts, say.HowToApprove.With(name, r.Pending.Code))
+		}
+		if whole && len(r.Pending.Changes) > 1 {
+			parts = append(parts, say.HowToApproveSome.With(name, r.Pending.Code))
+		}
 	}
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// pending tells what waits for approval.
-func (m *Manager) pending(r Report) (parts []string) {
+// pending tells what waits for approval, and whether that is all of it.
+func (m *Manager) pending(name string, r Report) (parts []string, whole bool) {
 	say := m.config.Texts
 	p := r.Pending
 	if p.Damaged {
@@ -171,15 +204,15 @@ func (m *Manager) pending(r Report) (parts []string) {
 	}
 	var diff strings.Builder
 	for i, c := range p.Changes {
-		diff.WriteString("# " + r.Summary[i] + "\n" + c.Diff)
+		fmt.Fprintf(&diff, "# %d. %s\n%s", i+1, r.Summary[i], c.Diff)
 	}
 	const most = 6000 // characters
 	text := chat.Clip(diff.String(), most, "\n…")
 	parts = append(parts, fenced(text))
 	if text != diff.String() {
-		parts = append(parts, say.Cut.With(pagePath))
+		return append(parts, say.Cut.With(pagePath, name)), false
 	}
-	return parts
+	return parts, true
 }
 
 // fenced returns text as a block of code, whatever it has in it.
@@ -191,10 +224,21 @@ func fenced(text string) string {
 	return fence + "diff\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
 }
 
-// approve approves what waits of a server, if it is what code names. Otherwise it shows how it is.
-func (m *Manager) approve(ctx context.Context, name, code, by string) (string, error) {
+// approve approves what waits of a server, if it is what the code names that words begin with. The numbers of
+// some changes may follow. Otherwise it shows how it is.
+func (m *Manager) approve(ctx context.Context, name string, words []string, by string) (string, error) {
 	say := m.config.Texts
-	switch err := m.Approve(ctx, name, strings.ToLower(code), cmp.Or(by, "owner")); {
+	var numbers []int
+	for _, word := range words[1:] {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return say.Usage, nil
+		}
+		numbers = append(numbers, n)
+	}
+	switch err := m.Approve(ctx, name, strings.ToLower(words[0]), cmp.Or(by, "owner"), numbers...); {
+	case errors.Is(err, pins.ErrNumber):
+		return say.NoSuchChange.With(name), nil
 	case errors.Is(err, pins.ErrNothing):
 		return say.Nothing.With(name), nil
 	case errors.Is(err, pins.ErrStale):
@@ -202,6 +246,9 @@ func (m *Manager) approve(ctx context.Context, name, code, by string) (string, e
 		return say.Stale.With(name) + "\n\n" + now, err
 	case err != nil:
 		return "", err
+	}
+	if p, err := m.config.Book.Pending(ctx, name); err == nil && len(p.Changes) > 0 {
+		return say.ApprovedSome.Of(len(p.Changes), name), nil
 	}
 	return say.Approved.With(name), nil
 }

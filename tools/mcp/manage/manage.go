@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -16,15 +17,18 @@ import (
 	"parley/texts"
 	"parley/tools/mcp"
 	"parley/tools/mcp/pins"
+	"parley/tools/mcp/signin"
 )
 
 // A Config is what a Manager is made with.
 type Config struct {
 	Servers *mcp.Servers
 	Book    *pins.Book
+	SignIn  *signin.SignIn // nil: nobody signs in
 	Texts   texts.MCP
 	Audit   func(kind, who, what string) // receives events for the audit log (R-S27)
 	Redact  func(text string) string     // removes secrets from what servers say
+	Log     *slog.Logger
 	Zone    *time.Location
 	// Idle means that nobody runs Servers: this process only carries out a command.
 	Idle bool
@@ -36,6 +40,7 @@ type Manager struct{ config Config }
 // New returns a Manager.
 func New(c Config) *Manager {
 	c.Zone = cmp.Or(c.Zone, time.Local)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &Manager{c}
 }
 
@@ -45,13 +50,15 @@ var ErrUnknown = errors.New("there is no such MCP server")
 // A Status is how a server is, or one connection of a server that each person has one of.
 type Status struct {
 	Name   string      `json:"name"`
-	Person chat.Person `json:"person,omitempty"` // whose connection it is
+	Person chat.Person `json:"person,omitempty"`  // whose connection it is
+	SignIn *SignIn     `json:"sign_in,omitempty"` // nil: Person is not signed in
 	Phase  mcp.Phase   `json:"phase"`
 	Since  time.Time   `json:"since,omitzero"`
 
-	Tools     int       `json:"tools"`    // that are offered, resources and prompts included
-	Withheld  int       `json:"withheld"` // that are not until an owner approves them
-	Changes   int       `json:"changes"`  // to approve
+	Tools     int       `json:"tools"`         // that are offered, resources and prompts included
+	Withheld  int       `json:"withheld"`      // that are not until an owner approves them
+	Changes   int       `json:"changes"`       // to approve
+	New       bool      `json:"new,omitempty"` // nobody has used Tools: the first use approves them
 	Protocol  string    `json:"protocol,omitempty"`
 	LastError string    `json:"last_error,omitempty"`
 	NextTry   time.Time `json:"next_try,omitzero"`
@@ -69,6 +76,12 @@ type Report struct {
 	Offers  []Offer      `json:"offers"` // as the server said last; hidden characters are visible
 	Pending pins.Pending `json:"pending"`
 	Summary []string     `json:"summary"` // one line for each of Pending.Changes
+
+	// NeedsSignIn says that owners can use the server once they have signed in to it.
+	NeedsSignIn bool `json:"needs_sign_in,omitempty"`
+
+	// Instructions are what the server said last of itself as a whole, as Offers.
+	Instructions string `json:"instructions,omitempty"`
 }
 
 // An Offer is a tool, resource or prompt of a server.
@@ -76,6 +89,9 @@ type Offer struct {
 	Kind        string `json:"kind"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
+
+	Parameters []Parameter `json:"parameters,omitempty"`
+	Withheld   bool        `json:"withheld,omitempty"` // until an owner approves it
 }
 
 // List returns the states of all servers, sorted by name.
@@ -102,12 +118,16 @@ func (m *Manager) List(ctx context.Context) ([]Status, error) {
 			LatencyMS: s.Latency.Milliseconds(),
 			LastCall:  s.LastCall,
 		}
+		if p.First {
+			status.New = true
+			status.Changes = 0
+		}
 		for _, line := range s.Stderr {
 			status.Stderr = append(status.Stderr, m.safe(line))
 		}
 		all = append(all, status)
 	}
-	return all, nil
+	return m.addSignIns(ctx, all)
 }
 
 // safe returns what a server said, without secrets and with hidden characters made visible.
@@ -124,29 +144,33 @@ func (m *Manager) Show(ctx context.Context, name string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Offers: m.offers(name)}
+	l, _ := m.config.Servers.Listing(name)
+	r := Report{Offers: m.offers(l), Instructions: pins.Visible(l.Instructions)}
 	r.Status = slices.DeleteFunc(all, func(s Status) bool { return s.Name != name })
+	r.NeedsSignIn = m.needsSignIn(name, r.Status)
 	if r.Pending, err = m.config.Book.Pending(ctx, name); err != nil {
 		return Report{}, err
 	}
 	for _, c := range r.Pending.Changes {
 		r.Summary = append(r.Summary, m.summary(c))
+		i := slices.IndexFunc(r.Offers, func(o Offer) bool { return o.Kind == m.kind(c) && o.Name == c.Name })
+		if i >= 0 && !r.Pending.First {
+			r.Offers[i].Withheld = true
+		}
 	}
 	return r, nil
 }
 
-// offers returns what the server listed last.
-func (m *Manager) offers(name string) []Offer {
+// offers returns what l lists.
+func (m *Manager) offers(l mcp.Listing) []Offer {
 	all := []Offer{}
-	l, _ := m.config.Servers.Listing(name)
-	add := func(kind, name, title, description string) {
-		const most = 300 // characters; the difference of a change has all of them
-		text := chat.Clip(pins.Visible(cmp.Or(description, title)), most, "…")
-		all = append(all, Offer{Kind: kind, Name: pins.VisibleName(name), Description: text})
+	add := func(kind, name, title, description string, parameters ...Parameter) {
+		text := pins.Visible(cmp.Or(description, title))
+		all = append(all, Offer{Kind: kind, Name: pins.VisibleName(name), Description: text, Parameters: parameters})
 	}
 	say := m.config.Texts
 	for _, t := range l.Tools {
-		add(say.Tool, t.Name, t.Title, t.Description)
+		add(say.Tool, t.Name, t.Title, t.Description, parametersOf(t.InputSchema)...)
 	}
 	for _, r := range l.Resources {
 		add(say.Resource, r.Name, r.Title, r.Description)
@@ -155,21 +179,37 @@ func (m *Manager) offers(name string) []Offer {
 		add(say.Template, t.Name, t.Title, t.Description)
 	}
 	for _, p := range l.Prompts {
-		add(say.Prompt, p.Name, p.Title, p.Description)
+		var arguments []Parameter
+		for _, a := range p.Arguments {
+			if a != nil {
+				arguments = append(arguments, Parameter{
+					Name:        pins.VisibleName(a.Name),
+					Required:    a.Required,
+					Description: pins.Visible(cmp.Or(a.Description, a.Title)),
+				})
+			}
+		}
+		add(say.Prompt, p.Name, p.Title, p.Description, arguments...)
 	}
 	return all
 }
 
-// summary says in one line what a change is.
-func (m *Manager) summary(c pins.Change) string {
+// kind returns the word for what is changed.
+func (m *Manager) kind(c pins.Change) string {
 	say := m.config.Texts
-	kind := map[string]string{
+	return map[string]string{
 		pins.Tool:         say.Tool,
 		pins.Resource:     say.Resource,
 		pins.Template:     say.Template,
 		pins.Prompt:       say.Prompt,
 		pins.Instructions: say.Instructions,
 	}[c.Kind]
+}
+
+// summary says in one line what a change is.
+func (m *Manager) summary(c pins.Change) string {
+	say := m.config.Texts
+	kind := m.kind(c)
 	text := say.Added.With(kind, c.Name)
 	switch c.What {
 	case pins.Changed:
@@ -180,12 +220,13 @@ func (m *Manager) summary(c pins.Change) string {
 	return strings.Join(strings.Fields(text), " ") // instructions have no name
 }
 
-// Approve approves what waits of a server, if it is still what code names. by is who does so.
-func (m *Manager) Approve(ctx context.Context, name, code, by string) error {
+// Approve approves what waits of a server, if it is still what code names, or only the changes with these
+// numbers: see [pins.Book.Approve]. by is who does so.
+func (m *Manager) Approve(ctx context.Context, name, code, by string, numbers ...int) error {
 	if m.config.Servers.Server(name) == nil {
 		return fmt.Errorf("%w: %s", ErrUnknown, name)
 	}
-	changes, err := m.config.Book.Approve(ctx, name, code, by)
+	changes, err := m.config.Book.Approve(ctx, name, code, by, numbers...)
 	if err != nil {
 		return err
 	}
@@ -243,7 +284,7 @@ func (m *Manager) Test(ctx context.Context, name string) (Report, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for !m.has(name, func(s mcp.State) bool {
-		return s.Phase == mcp.Connected || s.Phase == mcp.Failed && !s.Since.Before(began)
+		return s.Phase == mcp.Connected || s.Phase == mcp.SignedOut || s.Phase == mcp.Failed && !s.Since.Before(began)
 	}) {
 		select {
 		case <-tick.C:

@@ -35,7 +35,7 @@ type rig struct {
 
 func entry(url string) *mcp.Server {
 	return &mcp.Server{
-		URL: url, EnabledTools: []string{"*"}, ToolTimeout: 10 * time.Second, Enabled: true, For: []string{"owners"},
+		URL: url, EnabledTools: []string{"*"}, ToolTimeout: time.Minute, Enabled: true, For: []string{"owners"},
 	}
 }
 
@@ -100,7 +100,7 @@ func (r *rig) offered() map[string]string {
 // await waits until is reports true.
 func (r *rig) await(what string, is func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Fatal("in vain: ", what)
 		}
@@ -140,7 +140,7 @@ func TestRS22Command(t *testing.T) {
 	}
 	r.await("both changes are seen", func() bool { return strings.Contains(r.say(chat.Owner, false, "/mcp"), "2 changes wait") })
 	shown := r.say(chat.Owner, false, "/mcp show my files")
-	for _, part := range []string{"-description: Reads.\n+description: Reads and sends.", "# changed: tool read (description)", "# new: tool send"} {
+	for _, part := range []string{"-description: Reads.\n+description: Reads and sends.", "# 1. changed: tool read (description)", "# 2. new: tool send", "`/mcp approve my files "} {
 		if !strings.Contains(shown, part) {
 			t.Errorf("it lacks %q: %s", part, shown)
 		}
@@ -155,7 +155,7 @@ func TestRS22Command(t *testing.T) {
 	r.remote.Offer("send", "Sends all.") // it changes once more before the owner answers
 	r.await("the last change is seen", func() bool { return !strings.Contains(r.say(chat.Owner, false, "/mcp show my files"), code[1]) })
 	stale := r.say(chat.Owner, false, "/mcp approve my files "+code[1])
-	if !strings.Contains(stale, "nothing was approved") || !strings.Contains(stale, "+description: Sends all.") || len(r.offered()) > 0 {
+	if !strings.Contains(stale, "Nothing was approved") || !strings.Contains(stale, "+description: Sends all.") || len(r.offered()) > 0 {
 		t.Errorf("approved what was not shown: %s", stale)
 	}
 	code = regexp.MustCompile("`/mcp approve my files ([a-z2-7]{8})`").FindStringSubmatch(stale)
@@ -170,6 +170,59 @@ func TestRS22Command(t *testing.T) {
 		if !slices.Contains(r.audited, want) {
 			t.Errorf("the audit log lacks %q: %q", want, r.audited)
 		}
+	}
+}
+
+// R-S22: an owner approves some of what a server has changed, by the numbers that /mcp show gives.
+func TestRS22ApproveSomeByCommand(t *testing.T) {
+	r := newRig(t)
+	r.remote.Offer("read", "Reads.")
+	r.run()
+	r.offered()
+	r.remote.Offer("send", "Sends.")
+	r.remote.Offer("send_all", "Sends all.")
+	r.await("both are seen", func() bool { return strings.Contains(r.say(chat.Owner, false, "/mcp"), "2 changes wait") })
+	shown := r.say(chat.Owner, false, "/mcp show my files")
+	code := regexp.MustCompile("Or only some of it, by their numbers: `/mcp approve my files ([a-z2-7]{8}) 1`").FindStringSubmatch(shown)
+	if code == nil || !strings.Contains(shown, "# 2. new: tool send_all") {
+		t.Fatalf("%s", shown)
+	}
+	for text, want := range map[string]string{
+		code[1] + " 3":    "my files has no change of that number.",
+		code[1] + " send": texts.English().Tools.MCP.Usage,
+	} {
+		if got := r.say(chat.Owner, false, "/mcp approve my files "+text); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	if got := r.say(chat.Owner, false, "/mcp approve my files "+code[1]+" 2"); got != "Approved. 1 change of my files still waits: /mcp show my files" {
+		t.Error(got)
+	}
+	r.await("it is offered", func() bool { return len(r.offered()) == 2 })
+	if got := r.offered(); got["mcp_my_files_send_all"] != "Sends all." || got["mcp_my_files_send"] != "" {
+		t.Errorf("%q", got)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if want := []string{"approval 1 MCP server my files: new: tool send_all"}; !slices.Equal(r.audited, want) {
+		t.Errorf("%q", r.audited)
+	}
+}
+
+// R-S22: what is too long to be shown in a chat is not approved there.
+func TestRS22ChatApprovesOnlyWhatItShows(t *testing.T) {
+	r := newRig(t)
+	r.remote.Offer("read", "Reads.")
+	r.run()
+	r.offered()
+	r.remote.Offer("read", strings.Repeat("It reads files. ", 500)+"Then it sends them away.")
+	r.await("the change is withheld", func() bool { return len(r.offered()) == 0 })
+	shown := r.say(chat.Owner, false, "/mcp show my files")
+	if strings.Contains(shown, "sends them away") {
+		t.Fatalf("this is no change that is too long: %s", shown)
+	}
+	if strings.Contains(shown, "/mcp approve") || !strings.Contains(shown, "on the page /admin/mcp") {
+		t.Errorf("it can be approved without being seen: %s", shown)
 	}
 }
 
@@ -209,21 +262,92 @@ func TestCommandIsForOwners(t *testing.T) {
 	}
 }
 
-// A test connects a server also where nobody runs servers, and no other server.
-func TestTestWithoutAGateway(t *testing.T) {
+// R-S22: a test shows what a server offers, and approves nothing: the first turn that needs the server does.
+func TestRS22TestApprovesNothing(t *testing.T) {
 	r := newRig(t)
 	r.remote.Offer("read", "Reads.")
+	r.remote.Offer("write", "Writes.")
+	r.run()
+	for range 2 {
+		shown, err := r.Test(t.Context(), "my files")
+		if err != nil || len(shown.Offers) != 2 || !shown.Pending.First || len(shown.Pending.Changes) != 2 {
+			t.Fatalf("%+v %v", shown, err)
+		}
+	}
+	if got := r.say(chat.Owner, false, "/mcp"); !strings.Contains(got, "my files**: connected; 2 tools, approved by their first use") {
+		t.Error(got)
+	}
+	if got := r.say(chat.Owner, false, "/mcp show my files"); !strings.Contains(got, "read, write\n\nNothing of it has been used so far.") {
+		t.Error(got)
+	}
+	if got := r.offered(); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+	if shown, err := r.Show(t.Context(), "my files"); err != nil || shown.Pending.First || len(shown.Pending.Changes) > 0 {
+		t.Errorf("after the first use: %+v %v", shown.Pending, err)
+	}
+}
+
+// R-S22: what changes after a test has shown it waits for an owner, also at the first use.
+func TestRS22ChangeBeforeFirstUse(t *testing.T) {
+	r := newRig(t)
+	r.remote.Offer("read", "Reads.")
+	r.remote.Offer("write", "Writes.")
+	r.run()
+	if _, err := r.Test(t.Context(), "my files"); err != nil {
+		t.Fatal(err)
+	}
+	r.remote.Offer("read", "Reads and sends.")
+	r.await("the change is seen", func() bool { return strings.Contains(r.say(chat.Owner, false, "/mcp"), "1 change waits") })
+	if got := r.offered(); len(got) != 1 || got["mcp_my_files_write"] != "Writes." {
+		t.Errorf("%q", got)
+	}
+	if shown := r.say(chat.Owner, false, "/mcp show my files"); !strings.Contains(shown, "+description: Reads and sends.") {
+		t.Error(shown)
+	}
+}
+
+// R-S22: an owner approves what a test has shown, and the rest stays withheld at the first use.
+func TestRS22ApproveBeforeFirstUse(t *testing.T) {
+	r := newRig(t)
+	r.remote.Offer("read", "Reads.")
+	r.remote.Offer("send", "Sends.")
+	r.run()
+	shown, err := r.Test(t.Context(), "my files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Approve(t.Context(), "my files", shown.Pending.Code, "1", 1); err != nil {
+		t.Fatal(err)
+	}
+	r.await("only that is offered", func() bool { return len(r.offered()) == 1 })
+	if got := r.offered(); got["mcp_my_files_read"] != "Reads." {
+		t.Errorf("%q", got)
+	}
+	if got := r.say(chat.Owner, false, "/mcp"); !strings.Contains(got, "1 tool; **1 change waits for approval**") {
+		t.Error(got)
+	}
+}
+
+// A test connects a server also where nobody runs servers, and no other server.
+func TestTestWithoutAGateway(t *testing.T) {
+	long := strings.Repeat("Read what it says. ", 50)
+	remote := mcptest.NewInstructing(t, long+"\u200b")
+	remote.Offer("read", long)
 	book := pins.New(pins.Config{Store: mem.New()})
 	servers := mcp.New(mcp.Config{Review: book.Review})
 	other := entry("http://127.0.0.1:1/")
 	other.Eager = true
-	servers.Use(map[string]*mcp.Server{"files": entry(r.remote.URL), "other": other, "dead": entry("http://127.0.0.1:1/")})
+	servers.Use(map[string]*mcp.Server{"files": entry(remote.URL), "other": other, "dead": entry("http://127.0.0.1:1/")})
 	m := manage.New(manage.Config{
 		Servers: servers, Book: book, Texts: texts.English().Tools.MCP, Redact: strings.ToUpper, Audit: func(_, _, _ string) {}, Idle: true,
 	})
 	got, err := m.Test(t.Context(), "files")
 	if err != nil || len(got.Offers) != 1 || got.Offers[0].Name != "read" || got.Status[0].Phase == mcp.Failed {
 		t.Errorf("%+v %v", got, err)
+	}
+	if got.Instructions != long+"⟨U+200B⟩" || got.Offers[0].Description != long {
+		t.Errorf("not all of what the server says is shown: %+v", got)
 	}
 	if _, err := m.Test(t.Context(), "nothing"); err == nil {
 		t.Error("no error")

@@ -16,8 +16,12 @@ type Changing struct {
 }
 
 // NewChanging returns a server without tools, which ends with the test.
-func NewChanging(t testing.TB) *Changing {
-	server := sdk.NewServer(&sdk.Implementation{Name: "changing", Version: "1"}, nil)
+func NewChanging(t testing.TB) *Changing { return NewInstructing(t, "") }
+
+// NewInstructing is NewChanging for a server that has instructions.
+func NewInstructing(t testing.TB, instructions string) *Changing {
+	o := &sdk.ServerOptions{Instructions: instructions}
+	server := sdk.NewServer(&sdk.Implementation{Name: "changing", Version: "1"}, o)
 	at := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(func() {
 		at.CloseClientConnections()
@@ -36,6 +40,21 @@ func (c *Changing) Offer(name, description string) {
 	}
 	c.server.AddTool(tool, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "this is " + name}}}, nil
+	})
+}
+
+// OfferPrompt adds a prompt with arguments, of which the first is required. It repeats them.
+func (c *Changing) OfferPrompt(name, description string, arguments ...string) {
+	prompt := &sdk.Prompt{Name: name, Description: description}
+	for n, argument := range arguments {
+		prompt.Arguments = append(prompt.Arguments, &sdk.PromptArgument{Name: argument, Required: n == 0})
+	}
+	c.server.AddPrompt(prompt, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		text := "this is " + name
+		for _, argument := range arguments {
+			text += ", " + argument + " " + r.Params.Arguments[argument]
+		}
+		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}}, nil
 	})
 }
 

@@ -17,12 +17,19 @@ import (
 // HostileCommand is the first argument with which a test's program is to call [Hostile].
 const HostileCommand = "hostile-mcp-server"
 
+// FloodMessage is what a server that floods its client sends again and again.
+const FloodMessage = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`
+
 // A hostile server speaks just enough of MCP to do harm.
 type hostile struct {
 	mode  string
 	mu    sync.Mutex
 	out   *bufio.Writer
 	tools []string // JSON
+
+	// Of the modes asks and samples: the call that waits for answers, and how many there were, and refusals.
+	asking            json.RawMessage
+	accepted, refused int
 }
 
 // Hostile is a server on standard input and output that does what its mode says:
@@ -30,17 +37,20 @@ type hostile struct {
 //	hang      it never answers
 //	garbage   it greets people on standard output
 //	noisy     it writes to standard error without end
-//	flood     it writes messages without end
+//	flood     it writes messages without end, and counts them on standard error
+//	batch     it writes half a million messages as one array
 //	fold      its lists have page after page, for ever
 //	names     names that are long, strange, or those of other tools
 //	bombs     schemas that are huge, deep, circular or none
 //	changes   its tools are others after each call, and it says so a thousand times
 //	many      it has 1,000 more tools
+//	asks      it asks questions while no call is open, and a thousand in each call of ok
+//	samples   it asks the model while no call is open, and a thousand times in each call of ok
 //	stubborn  it ignores that it is to end, and starts processes that do, too
 //	plain     nothing of it
 //
 // In all modes there are the tools ok, read_and_die and pid, which are read-only, and huge (50 MB), die and
-// wait.
+// wait. When a call is cancelled, it says so on standard error.
 func Hostile(mode string) {
 	h := &hostile{mode: mode, out: bufio.NewWriter(os.Stdout)}
 	h.tools = []string{
@@ -95,13 +105,24 @@ func Hostile(mode string) {
 		var m struct {
 			ID     json.RawMessage
 			Method string
+			Result struct{ Action, Role string }
 			Params struct {
 				Name   string
 				Cursor string
 				Meta   struct{ ProgressToken json.RawMessage } `json:"_meta"`
 			}
 		}
-		if json.Unmarshal(line, &m) != nil || m.ID == nil {
+		if json.Unmarshal(line, &m) != nil {
+			continue
+		}
+		if m.Method == "notifications/cancelled" {
+			fmt.Fprintln(os.Stderr, "told that the call is cancelled")
+		}
+		if m.ID == nil {
+			continue
+		}
+		if m.Method == "" {
+			h.count(m.Result.Action == "accept" || m.Result.Role == "assistant")
 			continue
 		}
 		h.answer(m.ID, m.Method, m.Params.Name, m.Params.Meta.ProgressToken)
@@ -137,18 +158,59 @@ func (h *hostile) say(id json.RawMessage, text string) {
 	h.result(id, `{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
 }
 
+// manyQuestions is how many the mode asks has for each call.
+const manyQuestions = 1000
+
+// ask asks n questions.
+func (h *hostile) ask(n int) {
+	question := `"method":"elicitation/create",` +
+		`"params":{"message":"Who are you?","requestedSchema":{"type":"object","properties":{}}}}`
+	if h.mode == "samples" {
+		question = `"method":"sampling/createMessage",` +
+			`"params":{"messages":[{"role":"user","content":{"type":"text","text":"Who are you?"}}],"maxTokens":9}}`
+	}
+	for i := range n {
+		h.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":"question-%d",`, i) + question)
+	}
+}
+
+// asksInCalls reports whether h asks questions.
+func (h *hostile) asksInCalls() bool { return h.mode == "asks" || h.mode == "samples" }
+
+// count counts an answer to a question. After the last one the call has a result.
+func (h *hostile) count(accepted bool) {
+	if accepted {
+		h.accepted++
+	} else {
+		h.refused++
+	}
+	if h.asking != nil && h.accepted+h.refused >= manyQuestions {
+		h.say(h.asking, fmt.Sprintf("accepted %d, refused %d", h.accepted, h.refused))
+		h.asking = nil
+	}
+}
+
 func (h *hostile) answer(id json.RawMessage, method, name string, token json.RawMessage) {
 	switch method {
 	case "initialize":
 		h.result(id, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"hostile","version":"1"}}`)
-		if h.mode == "flood" {
+		switch h.mode {
+		case "flood":
 			go func() {
-				for {
-					h.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1000) + `"}}`)
+				for n := 1; ; n++ {
+					h.write(FloodMessage)
+					if n%1000 == 0 {
+						fmt.Fprintln(os.Stderr, "flood", n)
+					}
 				}
 			}()
+		case "batch":
+			go h.write("[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","method":"a"},`, 500_000), ",") + "]")
 		}
 	case "tools/list":
+		if h.asksInCalls() {
+			h.ask(1)
+		}
 		next := ""
 		if h.mode == "fold" {
 			next = fmt.Sprintf(`,"nextCursor":"%d"`, time.Now().UnixNano())
@@ -164,6 +226,11 @@ func (h *hostile) answer(id json.RawMessage, method, name string, token json.Raw
 }
 
 func (h *hostile) call(id json.RawMessage, name string, token json.RawMessage) {
+	if h.asksInCalls() && name == "ok" {
+		h.asking = id
+		go h.ask(manyQuestions)
+		return
+	}
 	switch name {
 	case "huge":
 		h.say(id, strings.Repeat("x", 50<<20))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +32,25 @@ func Package(t testing.TB, file string) string {
 	}
 	t.Skipf("%s names no folder with the npm packages: %v", PackagesVariable, missing)
 	return ""
+}
+
+// ClientScenarios returns the names of the scenarios of the conformance suite at path that are for clients.
+func ClientScenarios(t testing.TB, path string) (names []string) {
+	t.Helper()
+	listed, err := exec.CommandContext(t.Context(), Node(), path, "list", "--client").Output()
+	if err != nil {
+		t.Fatalf("list the scenarios: %v\n%s", err, listed)
+	}
+	for line := range strings.Lines(string(listed)) {
+		if item, ok := strings.CutPrefix(strings.TrimSpace(line), "- "); ok {
+			name, _, _ := strings.Cut(item, " ")
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatalf("the suite lists no scenarios:\n%s", listed)
+	}
+	return names
 }
 
 // Node returns the Node to run packages with that want a later one than the system's: that of the npm package

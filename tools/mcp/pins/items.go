@@ -130,6 +130,29 @@ func itemsOf(l *mcp.Listing) (seen map[string]string, tooLong []string) {
 	return seen, tooLong
 }
 
+// add adds to l the item that is kept under key.
+func add(l *mcp.Listing, key, text string) error {
+	kind, _, _ := strings.Cut(key, " ")
+	switch kind {
+	case Tool:
+		return addTo(&l.Tools, text)
+	case Resource:
+		return addTo(&l.Resources, text)
+	case Template:
+		return addTo(&l.Templates, text)
+	case Prompt:
+		return addTo(&l.Prompts, text)
+	}
+	l.Instructions, _ = fieldsOf(text)["text"].(string)
+	return nil
+}
+
+func addTo[T any](list *[]*T, text string) error {
+	item := new(T)
+	*list = append(*list, item)
+	return json.Unmarshal([]byte(text), item)
+}
+
 // keep takes out of l what may not be used.
 func keep(l *mcp.Listing, may func(key string) bool) {
 	l.Tools = filter(l.Tools, func(t *sdk.Tool) bool { return may(keyOf(Tool, t.Name)) })

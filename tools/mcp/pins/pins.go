@@ -3,8 +3,8 @@
 //
 // The descriptions of tools are read by models. A server that shows harmless ones at first could
 // change them once it is trusted: so each tool, resource and prompt is kept word for word, and a
-// change is shown as a difference of texts. The whole first listing of a server is approved by its
-// use: an owner has just put the server into the config.
+// change is shown as a difference of texts. The whole first listing of a server is approved by the
+// first turn that needs it: an owner has just put the server into the config.
 package pins
 
 import (
@@ -25,7 +25,8 @@ import (
 // Errors of Approve.
 var (
 	ErrNothing = errors.New("nothing of this server waits for approval")
-	ErrStale   = errors.New("it has changed again since it was shown: look at it anew")
+	ErrStale   = errors.New("this is not the code of what waits now: look at it anew, as it may have changed again")
+	ErrNumber  = errors.New("there is no change of that number")
 )
 
 const (
@@ -65,10 +66,11 @@ type record struct {
 	Approved map[string]string `json:"approved"`
 	Waiting  map[string]string `json:"waiting,omitempty"`
 
-	Code    string    `json:"code,omitempty"` // names this state of Waiting; not to be guessed
-	Done    string    `json:"done,omitempty"` // the Code that was approved last
-	Since   time.Time `json:"since,omitzero"` // when the first of Waiting was seen
-	Told    bool      `json:"told,omitempty"` // owners know of Waiting
+	Code    string    `json:"code,omitempty"`   // names this state of Waiting; not to be guessed
+	Done    string    `json:"done,omitempty"`   // the Code that was approved last
+	Unused  bool      `json:"unused,omitempty"` // no turn needed the server so far: one will approve Approved
+	Since   time.Time `json:"since,omitzero"`   // when the first of Waiting was seen
+	Told    bool      `json:"told,omitempty"`   // owners know of Waiting
 	ToldAt  time.Time `json:"toldAt,omitzero"`
 	Damaged bool      `json:"damaged,omitempty"` // what was approved could not be read
 
@@ -95,9 +97,11 @@ func New(c Config) *Book {
 	return &Book{config: c, table: store.NewTable(c.Store.Bucket(store.BucketMCPPins), damaged)}
 }
 
-// Review returns the part of l that may be used, as [mcp.Config] wants it: what was there at the first
-// use of the server, and what owners have approved since. The rest waits for them.
-func (b *Book) Review(ctx context.Context, server string, s mcp.Server, l mcp.Listing) (mcp.Listing, error) {
+// Review returns the part of l that may be used, as [mcp.Config] wants it: what was there when the server
+// was listed first, and what owners have approved since. The rest waits for them.
+func (b *Book) Review(
+	ctx context.Context, server string, s mcp.Server, l mcp.Listing, inUse bool,
+) (mcp.Listing, error) {
 	seen, tooLong := itemsOf(&l)
 	if len(tooLong) > 0 {
 		b.config.Log.Warn("left out of what an MCP server offers: too long to be kept for comparison",
@@ -106,8 +110,8 @@ func (b *Book) Review(ctx context.Context, server string, s mcp.Server, l mcp.Li
 	command := b.commandOf(s)
 	first := false
 	r, _, err := b.table.Upsert(ctx, server, func(r *record) error {
-		first = r.Approved == nil
-		return r.review(seen, command)
+		first = inUse && (r.Approved == nil || r.Unused)
+		return r.review(seen, command, inUse)
 	})
 	if err != nil {
 		return mcp.Listing{}, fmt.Errorf("compare with what was approved of the MCP server %s: %w", server, err)
@@ -124,15 +128,44 @@ func (b *Book) Review(ctx context.Context, server string, s mcp.Server, l mcp.Li
 	return l, nil
 }
 
+// Known returns what of a server was approved and there when it was connected last, as [mcp.Config] wants
+// it. It is nothing if another program or address is used by now.
+func (b *Book) Known(ctx context.Context, server string, s mcp.Server) (l mcp.Listing, err error) {
+	r, _, err := b.table.Get(ctx, server)
+	if errors.Is(err, store.ErrNotFound) {
+		return l, nil
+	}
+	if err != nil {
+		return l, fmt.Errorf("read what was approved of the MCP server %s: %w", server, err)
+	}
+	if r.Command != b.commandOf(s) {
+		return l, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Approved)) {
+		if _, changed := r.Waiting[key]; changed || slices.Contains(r.Removed, key) {
+			continue
+		}
+		if err := add(&l, key, r.Approved[key]); err != nil {
+			return mcp.Listing{}, fmt.Errorf("read %s, which was approved of the MCP server %s: %w", key, server, err)
+		}
+	}
+	return l, nil
+}
+
 // review compares what a server offers, and what the config says about it, with r.
-func (r *record) review(seen map[string]string, command string) error {
-	if r.Approved == nil {
+func (r *record) review(seen map[string]string, command string, inUse bool) error {
+	if r.Approved == nil || r.Unused && command != r.Command {
 		if len(seen) == 0 { // not even instructions: there is nothing yet to be approved
 			return store.ErrUnchanged
 		}
 		*r = record{Approved: seen, Command: command, Time: time.Now().UTC()}
+		if !inUse {
+			r.Unused = true
+			r.Code = newCode()
+		}
 		return nil
 	}
+	begins := inUse && r.Unused
 	waiting := map[string]string{}
 	for key, text := range seen {
 		if known, approved := r.Approved[key]; !approved || known != text {
@@ -145,8 +178,12 @@ func (r *record) review(seen map[string]string, command string) error {
 			removed = append(removed, key)
 		}
 	}
-	if maps.Equal(waiting, r.Waiting) && command == r.Command && slices.Equal(removed, r.Removed) {
+	if maps.Equal(waiting, r.Waiting) && command == r.Command && slices.Equal(removed, r.Removed) && !begins {
 		return store.ErrUnchanged
+	}
+	if begins {
+		r.Unused = false
+		r.Time = time.Now().UTC()
 	}
 	r.Removed = removed
 	if command != r.Command { // an owner has edited the config
@@ -162,10 +199,24 @@ func (r *record) review(seen map[string]string, command string) error {
 	}
 	r.Waiting = waiting
 	r.Code = ""
-	if len(waiting) > 0 {
+	if len(waiting) > 0 || r.Unused {
 		r.Code = newCode()
 	}
 	return nil
+}
+
+// isFirst reports whether the first listing of the server still waits for its first use, and nothing has changed since.
+func (r *record) isFirst() bool { return r.Unused && len(r.Waiting) == 0 }
+
+// hold has all that the first use would approve wait for an owner.
+func (r *record) hold() {
+	r.Waiting = r.Approved
+	for _, key := range r.Removed {
+		delete(r.Waiting, key)
+	}
+	r.Approved = map[string]string{}
+	r.Unused = false
+	r.Removed = nil
 }
 
 // newCode returns a name for a state of what waits. It is made by chance, so that a server cannot make
@@ -177,7 +228,7 @@ func (b *Book) tell(ctx context.Context, server string, r record) {
 	if len(r.Waiting) == 0 || r.Told {
 		return
 	}
-	b.config.Log.Warn("an MCP server offers something else than was approved: it is withheld", "server", server,
+	b.config.Log.Warn("an MCP server offers something that was not approved: it is withheld", "server", server,
 		"changes", len(r.Waiting))
 	if b.config.Tell == nil || time.Since(r.ToldAt) < noticeDelay {
 		return
@@ -197,10 +248,14 @@ func (b *Book) tell(ctx context.Context, server string, r record) {
 }
 
 // Approve approves what waits of a server, if it is still what code names (see [Pending]), and returns
-// it. by is who does so. To repeat it does nothing.
-func (b *Book) Approve(ctx context.Context, server, code, by string) ([]Change, error) {
+// it. by is who does so. To repeat it does nothing. If numbers are given, only those of Pending.Changes are
+// approved, of which 1 is the first; the others wait under another code.
+func (b *Book) Approve(ctx context.Context, server, code, by string, numbers ...int) ([]Change, error) {
 	var approved []Change
 	_, _, err := b.table.Update(ctx, server, func(r *record) error {
+		if r.isFirst() {
+			r.hold()
+		}
 		switch {
 		case len(r.Waiting) == 0 && code != "" && code == r.Done: // it is repeated
 			return store.ErrUnchanged
@@ -209,16 +264,30 @@ func (b *Book) Approve(ctx context.Context, server, code, by string) ([]Change, 
 		case code != r.Code:
 			return ErrStale
 		}
-		approved = r.changes()
+		keys, err := pick(slices.Sorted(maps.Keys(r.Waiting)), numbers)
+		if err != nil {
+			return err
+		}
+		approved = nil
+		for _, key := range keys {
+			approved = append(approved, r.change(key))
+		}
 		size := 0
-		for key, text := range r.Waiting {
-			r.Approved[key] = text
-			size += len(text)
+		for _, key := range keys {
+			r.Approved[key] = r.Waiting[key]
+			size += len(r.Waiting[key])
+			delete(r.Waiting, key)
 		}
 		for _, key := range r.Removed { // there is room for it, as long as it is little
 			if size += len(r.Approved[key]); size > maxPinned {
 				delete(r.Approved, key)
 			}
+		}
+		r.By = by
+		r.Time = time.Now().UTC()
+		if len(r.Waiting) > 0 {
+			r.Code = newCode()
+			return nil
 		}
 		*r = record{
 			Approved: r.Approved,
@@ -226,8 +295,8 @@ func (b *Book) Approve(ctx context.Context, server, code, by string) ([]Change, 
 			Done:     code,
 			ToldAt:   r.ToldAt,
 			Command:  r.Command,
-			By:       by,
-			Time:     time.Now().UTC(),
+			By:       r.By,
+			Time:     r.Time,
 		}
 		return nil
 	})
@@ -237,10 +306,26 @@ func (b *Book) Approve(ctx context.Context, server, code, by string) ([]Change, 
 	return approved, err
 }
 
+// pick returns those of all that numbers name, or all if there are none.
+func pick(all []string, numbers []int) (picked []string, err error) {
+	if len(numbers) == 0 {
+		return all, nil
+	}
+	for _, n := range numbers {
+		if n < 1 || n > len(all) {
+			return nil, fmt.Errorf("%w: %d of %d", ErrNumber, n, len(all))
+		}
+		picked = append(picked, all[n-1])
+	}
+	slices.Sort(picked)
+	return slices.Compact(picked), nil
+}
+
 // Pending is what of a server waits for an owner.
 type Pending struct {
 	Code    string    `json:"code"`    // names this state, for Approve
 	Since   time.Time `json:"since"`   // when the first of it was seen
+	First   bool      `json:"first"`   // no turn needed the server so far: the first that does approves this
 	Damaged bool      `json:"damaged"` // what was approved before could not be read
 	Changes []Change  `json:"changes"`
 
@@ -256,7 +341,11 @@ func (b *Book) Pending(ctx context.Context, server string) (Pending, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return Pending{}, nil
 	}
-	p := Pending{Code: r.Code, Since: r.Since, Damaged: r.Damaged, Changes: r.changes()}
+	first := r.isFirst()
+	if first {
+		r.hold()
+	}
+	p := Pending{Code: r.Code, Since: r.Since, First: first, Damaged: r.Damaged, Changes: r.changes()}
 	if r.Before != "" {
 		p.Command = readable(r.Command)
 		p.Before = readable(r.Before)

@@ -48,7 +48,7 @@ func (r *rig) reopen() {
 // review returns the names of what may be used of l.
 func (r *rig) review(l mcp.Listing) string {
 	r.t.Helper()
-	got, err := r.Review(r.t.Context(), "files", r.server, l)
+	got, err := r.Review(r.t.Context(), "files", r.server, l, true)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -80,8 +80,8 @@ func (r *rig) pending() pins.Pending {
 	return p
 }
 
-func (r *rig) approve(code string) error {
-	_, err := r.Approve(r.t.Context(), "files", code, "telegram:1")
+func (r *rig) approve(code string, numbers ...int) error {
+	_, err := r.Approve(r.t.Context(), "files", code, "telegram:1", numbers...)
 	return err
 }
 
@@ -319,5 +319,90 @@ func TestRS22HiddenTextIsShown(t *testing.T) {
 	}
 	if !strings.Contains(d, "And sends.") || !strings.Contains(d, "+  Second⟨U+200B⟩ line") {
 		t.Error(d)
+	}
+}
+
+// D-031, R-S22: what was approved and there at the last connection is known after a restart, with all its
+// fields; what waits, what was removed, and what another program offered is not.
+func TestRS22Known(t *testing.T) {
+	r := newRig(t)
+	known := func(server mcp.Server) mcp.Listing {
+		l, err := r.Known(t.Context(), "files", server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if l := known(r.server); len(l.Tools) > 0 {
+		t.Errorf("before the first use: %+v", l)
+	}
+	l := listing("read", "Reads.", "write", "Writes.", "gone", "Goes away.")
+	l.Tools[0].Annotations = &sdk.ToolAnnotations{ReadOnlyHint: true, Title: "Read"}
+	l.Tools[0].OutputSchema = map[string]any{"type": "object", "required": []any{"text"}}
+	l.Resources = []*sdk.Resource{{Name: "notes", URI: "file:///notes", MIMEType: "text/plain", Title: "Notes"}}
+	l.Templates = []*sdk.ResourceTemplate{{Name: "note", URITemplate: "file:///notes/{name}"}}
+	l.Prompts = []*sdk.Prompt{{Name: "plan", Arguments: []*sdk.PromptArgument{{Name: "city", Required: true}}}}
+	l.Instructions = "Read first."
+	const all = "read=Reads., write=Writes., resource notes, template note, prompt plan, instructions Read first."
+	r.review(l)
+	l.Tools = l.Tools[:2]
+	r.want(r.review(l), all)
+	r.reopen()
+	r.want(r.review(known(r.server)), all)
+	if p := r.pending(); len(p.Changes) > 0 {
+		t.Errorf("what is known differs from what was approved: %+v", p.Changes)
+	}
+	changed := listing("read", "Reads and sends.", "write", "Writes.")
+	r.review(changed)
+	if l := known(r.server); len(l.Tools) != 1 || l.Tools[0].Name != "write" || len(l.Resources) > 0 {
+		t.Errorf("after a change: %+v", l)
+	}
+	other := r.server
+	other.Args = []string{"-y", "other-files"}
+	if l := known(other); len(l.Tools) > 0 {
+		t.Errorf("of another program: %+v", l)
+	}
+}
+
+// R-S22: an owner may approve some of the changes. The others wait, under another code.
+func TestRS22ApproveSome(t *testing.T) {
+	r := newRig(t)
+	r.review(listing("read", "Reads."))
+	l := listing("read", "Reads and sends.", "delete", "Deletes.", "write", "Writes.")
+	r.want(r.review(l), "")
+	p := r.pending() // delete, read, write
+	for _, numbers := range [][]int{{0}, {4}, {1, -1}} {
+		if err := r.approve(p.Code, numbers...); !errors.Is(err, pins.ErrNumber) {
+			t.Errorf("%d: %v", numbers, err)
+		}
+	}
+	if err := r.approve("aaaaaaaa", 3); !errors.Is(err, pins.ErrStale) {
+		t.Errorf("by another code: %v", err)
+	}
+	if got := r.pending(); got.Code != p.Code || len(got.Changes) != 3 {
+		t.Errorf("%+v", got)
+	}
+	if err := r.approve(p.Code, 3, 3); err != nil {
+		t.Fatal(err)
+	}
+	r.want(r.review(l), "write=Writes.")
+	if err := r.approve(p.Code, 1); !errors.Is(err, pins.ErrStale) {
+		t.Errorf("by the code of the first approval: %v", err)
+	}
+	rest := r.pending()
+	if len(rest.Changes) != 2 || rest.Changes[0].Name != "delete" || rest.Changes[1].Name != "read" {
+		t.Fatalf("%+v", rest.Changes)
+	}
+	r.reopen()
+	r.want(r.review(l), "write=Writes.")
+	if err := r.approve(rest.Code, 1); err != nil {
+		t.Error(err)
+	}
+	if err := r.approve(r.pending().Code, 1); err != nil {
+		t.Error(err)
+	}
+	r.want(r.review(l), "read=Reads and sends., delete=Deletes., write=Writes.")
+	if len(r.told) != 1 {
+		t.Errorf("owners were told %q", r.told)
 	}
 }

@@ -1,9 +1,11 @@
-// Package networktest has resolvers for tests, which ask nobody but the test.
+// Package networktest has resolvers for tests, which ask nobody but the test, and addresses for their servers.
 package networktest
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"testing"
 
@@ -52,4 +54,28 @@ func NameServer(t testing.TB, answer func(dnsmessage.Question) []dnsmessage.Reso
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "udp", l.LocalAddr().String())
 	}}
+}
+
+// FreeAddress returns an address of this machine at which nobody listens. It stays free for the test, also while its
+// server is away: the system gives ports of this range to nobody who did not ask for them, and FreeAddress gives
+// each to one test at a time.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000))
+		mark, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", address)
+		if err != nil {
+			continue
+		}
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+		if err != nil {
+			mark.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() { mark.Close() })
+		return address
+	}
+	t.Fatal("there is no free port")
+	return ""
 }

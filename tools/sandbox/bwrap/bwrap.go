@@ -24,8 +24,11 @@ const Advice = "install bubblewrap (apt-get install bubblewrap); where user name
 	"24.04, allow them to bwrap by an AppArmor profile, or to all by sysctl -w " +
 	"kernel.apparmor_restrict_unprivileged_userns=0; a container needs --security-opt seccomp=unconfined"
 
-// A Config says how programs reach hosts. With its zero value they reach none.
+// A Config says where a Runner keeps what it needs, and how programs reach hosts.
 type Config struct {
+	// Folder is for a copy of what programs see of /etc. No program may see it.
+	Folder string
+
 	// Relay is the path of a program that calls proxy.Relay for proxy.RelayCommand, and Proxy is
 	// for the hosts of sandbox.Network. Without Relay there is no reaching them.
 	Relay string
@@ -36,15 +39,17 @@ type Config struct {
 type Runner struct {
 	config     Config
 	supervisor sandbox.Supervisor
+	etc        etcCopy
 }
 
 // New returns a Runner.
-func New(c Config) *Runner { return &Runner{config: c} }
+func New(c Config) *Runner { return &Runner{config: c, etc: etcCopy{folder: c.Folder}} }
 
 // ConfinesHosts implements [sandbox.HostConfiner].
 func (r *Runner) ConfinesHosts(context.Context) bool { return r.config.Relay != "" }
 
 const (
+	gate  = "3"           // sandbox.GateFile: no options, but bwrap waits for them
 	tmp   = "/tmp"        // the temporary folder of a program, which nobody else sees
 	relay = "/run/parley" // where the relay is in a sandbox
 )
@@ -100,15 +105,19 @@ func (r *Runner) run(
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
+	etc := r.etc.hold()
+	if etc != nil {
+		defer etc.Close()
+	}
 	var own files // what is to be closed
 	defer own.close()
-	system := newSystem(&own)
 	filter, err := own.secret("bwrap-filter", seccomp.Isolated())
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
 	all := append(isolation(s), "--seccomp", filter)
-	all = append(all, system...)
+	all = append(all, showEtc(etc)...)
+	all = append(all, system()...)
 	all = append(all, view.options()...)
 	args := s.Args
 	if handover != nil {
@@ -126,7 +135,7 @@ func (r *Runner) run(
 		handed = append(handed, handover)
 	}
 	o, err := r.supervisor.Run(ctx, s, sandbox.Command{
-		Args:  append([]string{program, "--args", number, "--"}, args...),
+		Args:  append([]string{program, "--args", gate, "--args", number, "--"}, args...),
 		Dir:   "/",
 		Env:   []string{}, // /proc/1/environ shows it in the sandbox
 		Files: handed,
@@ -179,7 +188,6 @@ func isolation(s sandbox.Spec) []string {
 	}
 	memory := strconv.FormatInt(s.Limits.WithDefaults().Memory, 10)
 	return append(options,
-		"--dir", "/etc",
 		"--proc", "/proc",
 		// What bwrap protects of /proc by itself is not this: root may write there without any
 		// capability, and core_pattern names a program that the kernel runs outside.
@@ -191,28 +199,27 @@ func isolation(s sandbox.Spec) []string {
 	)
 }
 
-// newSystem returns the options that show the programs of this machine, with the files that they
-// need. Files of /etc are copied: each mount makes bwrap slower.
-func newSystem(given *files) []string {
-	var options []string
-	for _, path := range sandbox.SystemFolders() {
+// showEtc returns the options that show the files of /etc that programs need: those of a copy or, if that is
+// nil, the files themselves. No disk has to have room, or be able to hold them, for programs to run.
+func showEtc(held *os.File) []string {
+	if held != nil {
+		return []string{"--ro-bind", held.Name(), "/etc"}
+	}
+	options := []string{"--dir", "/etc"}
+	for _, path := range sandbox.EtcFiles() {
+		options = append(options, "--ro-bind-try", path, path)
+	}
+	return options
+}
+
+// system returns the options that show the programs of this machine.
+func system() (options []string) {
+	for _, path := range sandbox.ProgramFolders() {
 		if target, err := os.Readlink(path); err == nil && filepath.Dir(path) == "/" {
 			options = append(options, "--symlink", target, path)
 			continue
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			continue // a symbolic link to nowhere
-		}
-		if !info.Mode().IsRegular() {
-			options = append(options, "--ro-bind-try", path, path)
-			continue
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			continue // this user may not read it
-		}
-		options = append(options, "--perms", "0444", "--file", given.add(file), path)
+		options = append(options, "--ro-bind-try", path, path)
 	}
 	return options
 }

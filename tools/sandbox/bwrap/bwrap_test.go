@@ -19,7 +19,7 @@ func runScript(t *testing.T, script string, s sandbox.Spec) string {
 	s.Args = []string{"sh", "-c", script}
 	s.Stdout = &out
 	s.Stderr = &out
-	o, err := bwrap.New(bwrap.Config{}).Run(t.Context(), s)
+	o, err := bwrap.New(bwrap.Config{Folder: t.TempDir()}).Run(t.Context(), s)
 	if err != nil {
 		t.Fatalf("%q: %v", script, err)
 	}
@@ -64,7 +64,7 @@ func TestLinkOfProgram(t *testing.T) {
 		s := sandbox.Spec{Args: []string{"true"}, Folders: []sandbox.Folder{
 			{Path: dir, Access: sandbox.ReadWrite}, {Path: filepath.Join(dir, below), Access: sandbox.ReadWrite},
 		}}
-		_, err := bwrap.New(bwrap.Config{}).Run(t.Context(), s)
+		_, err := bwrap.New(bwrap.Config{Folder: t.TempDir()}).Run(t.Context(), s)
 		if err == nil || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%s: %v", below, err)
 		}
@@ -95,7 +95,7 @@ func TestArgumentsTellNothing(t *testing.T) {
 
 // What cannot be started is an error, and no exit code.
 func TestNoStart(t *testing.T) {
-	r := bwrap.New(bwrap.Config{})
+	r := bwrap.New(bwrap.Config{Folder: t.TempDir()})
 	_, err := r.Run(t.Context(), sandbox.Spec{Args: []string{"/usr/bin/no-such-program"}})
 	if !errors.Is(err, sandbox.ErrNoProgram) {
 		t.Errorf("a missing program: %v", err)

@@ -10,6 +10,6 @@ import (
 
 // R-S16: the conformance suite.
 func TestConformance(t *testing.T) {
-	runner := bwrap.New(bwrap.Config{})
+	runner := bwrap.New(bwrap.Config{Folder: t.TempDir()})
 	sandboxtest.Run(t, func(*testing.T) sandbox.Runner { return runner }, nil)
 }

@@ -42,7 +42,7 @@ func TestHosts(t *testing.T) {
 		return []dnsmessage.ResourceBody{&dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}
 	})
 	guard := network.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, networktest.Offline())
-	runner := bwrap.New(bwrap.Config{Relay: self, Proxy: proxy.Config{Guard: guard, Resolver: resolver}})
+	runner := bwrap.New(bwrap.Config{Folder: t.TempDir(), Relay: self, Proxy: proxy.Config{Guard: guard, Resolver: resolver}})
 	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
 	script := "curl -s http://site.test:" + port + "; curl -s -o /dev/null http://refused.test/; " +
 		"curl -s --noproxy '*' " + server.URL + " || echo; echo no other way"

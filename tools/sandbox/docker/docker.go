@@ -63,13 +63,13 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 		}
 		return sandbox.Outcome{}, err
 	}
-	folder, err := os.MkdirTemp("", "parley-docker-")
+	temp, err := sandbox.MakeTemp()
 	if err != nil {
-		return sandbox.Outcome{}, fmt.Errorf("make a folder for a container: %w", err)
+		return sandbox.Outcome{}, err
 	}
-	defer os.RemoveAll(folder)
+	defer temp.Remove()
 	c := &container{
-		runner: r, image: r.Image(), spec: s, folder: folder,
+		runner: r, image: r.Image(), spec: s, folder: temp.Path,
 		name: "parley-" + strings.ToLower(rand.Text()),
 	}
 	return c.run(ctx)

@@ -27,6 +27,10 @@ const (
 // taken its place on the disk.
 const Path = "/proc/self/exe"
 
+// Niceness is the priority of programs, of 19 for the lowest: Parley must get to end them, however many
+// they are.
+const Niceness = 10
+
 // EndTimeout is how long the end of killed processes is waited for. One that the kernel has waiting
 // for a disk may take longer.
 const EndTimeout = 30 * time.Second

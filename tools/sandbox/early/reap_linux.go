@@ -133,12 +133,13 @@ func (l limits) lower() {
 	}
 }
 
-// pass makes l the limits of the program for good.
+// pass makes l the limits of the program for good, and lets everything of Parley's run before it.
 func (l limits) pass(program int) {
 	for which, limit := range l {
 		limit.Max = min(limit.Cur+graceLimits[which], limit.Max)
 		_ = prlimit(program, which, &limit, nil) // it may have ended
 	}
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, program, Niceness)
 }
 
 // prepareThreads has Go's scheduler make threads that it can use later, when this process may not be

@@ -67,6 +67,15 @@ func (t *Tree) Sample() (threads int, memory int64) {
 	return threads, memory
 }
 
+// CountThreads returns how many threads the processes of t have.
+func (t *Tree) CountThreads() int {
+	threads := 0
+	for _, s := range t.find() {
+		threads += s.threads
+	}
+	return threads
+}
+
 // Kill ends all processes of t.
 func (t *Tree) Kill() error {
 	for deadline := time.Now().Add(EndTimeout); t.sweep() > 0; time.Sleep(time.Millisecond) {

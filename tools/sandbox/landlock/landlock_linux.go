@@ -36,11 +36,12 @@ func (r *Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, erro
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
-	temp, err := os.MkdirTemp("", "parley-run-")
+	made, err := sandbox.MakeTemp()
 	if err != nil {
-		return sandbox.Outcome{}, fmt.Errorf("make a temporary folder: %w", err)
+		return sandbox.Outcome{}, err
 	}
-	defer early.RemoveAll(temp)
+	defer made.Remove()
+	temp := made.Path
 	view, err := newView(r.system.list(), s.Folders, temp)
 	if err != nil {
 		return sandbox.Outcome{}, err

@@ -5,8 +5,6 @@ package none
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"os"
 	"runtime"
 
 	"early.parley"
@@ -22,19 +20,19 @@ func (Runner) Run(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) 
 	if len(s.Args) == 0 {
 		return sandbox.Outcome{}, sandbox.ErrNoProgram
 	}
-	temp, err := os.MkdirTemp("", "parley-run-")
+	temp, err := sandbox.MakeTemp()
 	if err != nil {
-		return sandbox.Outcome{}, fmt.Errorf("make a temporary folder: %w", err)
+		return sandbox.Outcome{}, err
 	}
-	defer early.RemoveAll(temp)
+	defer temp.Remove()
 	program, err := s.LookProgram()
 	if err != nil {
 		return sandbox.Outcome{}, err
 	}
 	c := sandbox.Command{
 		Args: append([]string{program}, s.Args[1:]...),
-		Dir:  cmp.Or(s.Dir, temp),
-		Env:  s.Environ(map[string]string{"HOME": temp, "TMPDIR": temp}),
+		Dir:  cmp.Or(s.Dir, temp.Path),
+		Env:  s.Environ(map[string]string{"HOME": temp.Path, "TMPDIR": temp.Path}),
 	}
 	if runtime.GOOS == "linux" { // elsewhere what leaves the program's group may outlive it
 		c.Args = append([]string{early.Path, early.Reaper}, c.Args...)

@@ -25,12 +25,13 @@ const listenTimeout = 20 * time.Millisecond
 
 // Run is a [sandbox.Probe].
 func Run(ctx context.Context, r sandbox.Runner) ([]sandbox.Attempt, error) {
-	dir, err := os.MkdirTemp("", "parley-probe-")
+	temp, err := sandbox.MakeTemp()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+	defer temp.Remove()
+	dir, err := filepath.EvalSymlinks(temp.Path)
+	if err != nil {
 		return nil, err
 	}
 	s, err := newScene(ctx, dir)

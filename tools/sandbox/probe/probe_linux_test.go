@@ -30,7 +30,7 @@ func TestNothingHolds(t *testing.T) {
 func TestHolds(t *testing.T) {
 	runners := map[string]sandbox.Runner{"landlock": landlock.New()}
 	if _, err := exec.LookPath("bwrap"); err == nil || os.Getenv("PARLEY_REQUIRE") != "" {
-		runners["bwrap"] = bwrap.New(bwrap.Config{})
+		runners["bwrap"] = bwrap.New(bwrap.Config{Folder: t.TempDir()})
 	}
 	for name, r := range runners {
 		attempts, err := probe.Run(t.Context(), r)

@@ -402,20 +402,6 @@ func TestHeaderFlood(t *testing.T) {
 	}
 }
 
-// pipes is a listener in memory, so that time can be tested.
-type pipes chan net.Conn
-
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
-func (p pipes) Close() error   { return nil }
-
-func (p pipes) Accept() (net.Conn, error) {
-	conn, ok := <-p
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
 // A program that sends its request byte by byte does not hold a connection for ever.
 func TestSlowRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -425,15 +411,17 @@ func TestSlowRequest(t *testing.T) {
 		}
 		p.Started() // nobody inherits it
 		<-p.done
-		l := make(pipes)
+		l := timetest.NewListener()
 		p.done = make(chan struct{})
 		go func() {
 			defer close(p.done)
 			p.serve(l)
 		}()
 		start := time.Now()
-		ours, theirs := net.Pipe()
-		l <- theirs
+		ours, err := l.Dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
 		var program sync.WaitGroup
 		program.Go(func() {
 			defer ours.Close()
@@ -449,7 +437,7 @@ func TestSlowRequest(t *testing.T) {
 			t.Errorf("held for %v: %s", took, answer)
 		}
 		program.Wait()
-		close(l)
+		l.Close()
 		p.Close()
 	})
 }

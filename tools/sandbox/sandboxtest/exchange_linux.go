@@ -3,10 +3,12 @@ package sandboxtest
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/tools/sandbox"
 )
@@ -45,19 +47,35 @@ func exit(t *testing.T, s *suite) {
 // useNetwork: with all of the network, this machine can be reached; that it cannot without is one of
 // the attempts.
 func useNetwork(t *testing.T, s *suite) {
-	scene := newScene(t)
-	host, port, _ := strings.Cut(scene.plan.TCP, ":")
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	host, port, _ := strings.Cut(listener.Addr().String(), ":")
 	spec := sandbox.Spec{
 		Args:    []string{"bash", "-c", "exec 3<>/dev/tcp/" + host + "/" + port},
 		Network: sandbox.Network{All: true},
 	}
-	if r := s.run(t, spec); r.err != nil || r.outcome.Exit != 0 || !scene.reached(reachTCP) {
+	if r := s.run(t, spec); r.err != nil || r.outcome.Exit != 0 || !reached(listener) {
 		t.Errorf("with a network: %+v, %v: %s", r.outcome, r.err, r.stderr.String())
 	}
 	spec.Network = sandbox.Network{}
-	if r := s.run(t, spec); r.err != nil || r.outcome.Exit == 0 || scene.reached(reachTCP) {
+	if r := s.run(t, spec); r.err != nil || r.outcome.Exit == 0 || reached(listener) {
 		t.Errorf("without: %+v, %v: %s", r.outcome, r.err, r.stderr.String())
 	}
+}
+
+// arrivalTimeout is how long is waited for who has connected before.
+const arrivalTimeout = 20 * time.Millisecond
+
+// reached reports whether somebody has connected to listener.
+func reached(listener *net.TCPListener) bool {
+	if listener.SetDeadline(time.Now().Add(arrivalTimeout)) != nil {
+		return false
+	}
+	conn, err := listener.Accept()
+	return err == nil && conn.Close() == nil
 }
 
 // writeMuch: output beyond the limit is read and counted, and takes no memory here.

@@ -30,7 +30,7 @@ const (
 	roleUser       = "user"    // the suite, as an ordinary user
 	roleGateway    = "gateway" // a process that runs a program, and is killed
 	markVariable   = "PARLEY_SANDBOXTEST_MARK"
-	ordinaryUser   = 65534
+	firstUser      = 61000            // of users that are not on any machine
 	requireAll     = "PARLEY_REQUIRE" // "all": nothing may be skipped
 	patience       = 10 * time.Second
 	gatewayTimeout = time.Minute
@@ -131,7 +131,8 @@ func (s *suite) runAll(t *testing.T) {
 
 // runAsUser runs the test again in a process of an ordinary user.
 func (s *suite) runAsUser(t *testing.T) {
-	cmd := s.again(t, roleUser, ordinaryUser)
+	user := firstUser + os.Getpid()%1000 // the kernel counts what a user has, and other tests run at the same time
+	cmd := s.again(t, roleUser, user)
 	out, err := cmd.CombinedOutput()
 	var told strings.Builder
 	for line := range strings.Lines(string(out)) {
@@ -142,7 +143,7 @@ func (s *suite) runAsUser(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, told.String())
 	}
-	t.Logf("as user %d:\n%s", ordinaryUser, told.String())
+	t.Logf("as user %d:\n%s", user, told.String())
 }
 
 // again returns a command that runs the test that t is part of in a process with another role and

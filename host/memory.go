@@ -1,0 +1,59 @@
+package host
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	quietTime      = 5 * time.Second // without a collection of garbage: little goes on
+	worthReturning = 4 << 20         // bytes
+)
+
+// ReturnMemory gives memory back to the system that was needed for a while, such as for the start or for a
+// crowd, each time that little goes on. It returns when ctx ends. Without it the runtime would collect garbage
+// every two minutes then, and keep what the last collection has left.
+func ReturnMemory(ctx context.Context) {
+	tick := time.NewTicker(quietTime)
+	defer tick.Stop()
+	least := uint64(0) // that was held right after memory was returned; 0: it never was
+	last := readMemory()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := readMemory()
+		if now.collections == last.collections && (least == 0 || now.held >= least+worthReturning) {
+			debug.FreeOSMemory()
+			releaseProgram()
+			now = readMemory()
+			least = now.held
+		}
+		last = now
+	}
+}
+
+// A memoryUse is what the runtime says of its memory.
+type memoryUse struct {
+	collections uint64 // of garbage, so far
+	held        uint64 // bytes that the system has not got back
+}
+
+func readMemory() memoryUse {
+	samples := []metrics.Sample{
+		{Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/stacks:bytes"},
+	}
+	metrics.Read(samples)
+	use := memoryUse{collections: samples[0].Value.Uint64()}
+	for _, s := range samples[1:] {
+		use.held += s.Value.Uint64()
+	}
+	return use
+}

@@ -1,0 +1,183 @@
+package retention_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/retention"
+	"parley/store"
+	"parley/timetest"
+)
+
+// keeper returns a Keeper of one part of each period, and what it did.
+func keeper(archive retention.Archive, periods ...time.Duration) (k retention.Keeper, passes func() []store.Trimming) {
+	var mu sync.Mutex
+	var all []store.Trimming
+	k = retention.Keeper{
+		Zone:    time.UTC,
+		Archive: archive,
+		Log:     slog.New(slog.DiscardHandler),
+		Removed: func(string, int) {},
+	}
+	for _, period := range periods {
+		k.Parts = append(k.Parts, retention.Part{
+			Name:   "part",
+			Period: func() time.Duration { return period },
+			Trim: func(_ context.Context, t store.Trimming) error {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, t)
+				return errors.New("it goes on with the next part")
+			},
+		})
+	}
+	return k, func() []store.Trimming {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+func never() bool { return false }
+
+// P28: parts are trimmed ten minutes after the start and then every night, each by its
+// own period, and what is kept for ever is not.
+func TestKeeper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, passes := keeper(retention.Archive{Wanted: never}, 0, time.Hour, 48*time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go k.Run(ctx)
+		for _, want := range []struct {
+			after  time.Duration // time of the bubble begins at midnight
+			passes int
+		}{{9 * time.Minute, 0}, {2 * time.Minute, 2}, {169*time.Minute - time.Second, 2}, {time.Minute, 4}, {24 * time.Hour, 6}} {
+			timetest.Sleep(want.after)
+			synctest.Wait()
+			if got := len(passes()); got != want.passes {
+				t.Errorf("%s later: %d passes, want %d", want.after, got, want.passes)
+			}
+		}
+		if last := passes()[5]; time.Since(last.Before).Round(time.Hour) != 48*time.Hour || last.Archive != nil {
+			t.Errorf("the last pass is %+v", last)
+		}
+	})
+}
+
+// P23: a clock that was set does not make everything old.
+func TestClockWasSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, passes := keeper(retention.Archive{Wanted: never}, time.Hour)
+		var set atomic.Int64
+		k.Now = func() time.Time { return time.Now().Add(time.Duration(set.Load())).Round(0) }
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go k.Run(ctx)
+		timetest.Sleep(time.Minute)
+		set.Store(int64(365 * 24 * time.Hour))
+		timetest.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := len(passes()); got != 0 {
+			t.Errorf("%d passes right after the clock was set", got)
+		}
+		timetest.Sleep(23 * time.Hour)
+		synctest.Wait()
+		if got := len(passes()); got != 0 {
+			t.Errorf("%d passes less than a day after it was set by a year", got)
+		}
+		timetest.Sleep(time.Hour)
+		synctest.Wait()
+		if got := len(passes()); got != 1 {
+			t.Errorf("%d passes a day later, want 1", got)
+		}
+	})
+}
+
+// A laptop that sleeps every night is trimmed, too: to it, the clock is set each time.
+func TestSleepingMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, passes := keeper(retention.Archive{Wanted: never}, time.Hour)
+		var slept atomic.Int64
+		k.Now = func() time.Time { return time.Now().Add(time.Duration(slept.Load())).Round(0) }
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go k.Run(ctx)
+		const days = 7
+		for range days { // time of the bubble begins at midnight, when the owner goes home
+			slept.Add(int64(10 * time.Hour))
+			timetest.Sleep(14 * time.Hour)
+		}
+		synctest.Wait()
+		if got := len(passes()); got < days-1 {
+			t.Errorf("%d passes in %d days", got, days)
+		}
+	})
+}
+
+// P28: what is removed is counted, and a step ends a pass with its context.
+func TestSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		k, _ := keeper(retention.Archive{Wanted: never}, time.Hour)
+		counted, steps := 0, 0
+		k.Removed = func(part string, n int) { counted += n }
+		k.Parts[0].Trim = func(_ context.Context, t store.Trimming) error {
+			for {
+				if steps++; steps == 3 {
+					stop()
+				}
+				if err := t.Step(2); err != nil {
+					return err
+				}
+			}
+		}
+		k.TrimAll(ctx, time.Now())
+		if steps != 3 || counted != 6 {
+			t.Errorf("%d steps, %d entries counted; want 3 and 6", steps, counted)
+		}
+	})
+}
+
+// P28: the archive has each line once, whole, and each name is a file of its own.
+func TestArchive(t *testing.T) {
+	a := retention.Archive{Dir: filepath.Join(t.TempDir(), "data", "archive"), Wanted: func() bool { return true }}
+	k, _ := keeper(a, time.Hour)
+	add := func(name string, lines ...string) {
+		t.Helper()
+		k.Parts[0].Trim = func(_ context.Context, pass store.Trimming) error {
+			var all [][]byte
+			for _, line := range lines {
+				all = append(all, []byte(line))
+			}
+			return pass.Save(name, all...)
+		}
+		k.TrimAll(t.Context(), time.Now())
+	}
+	long := strings.Repeat("x", 300)
+	add("telegram:1/7", "one", "two")
+	add("telegram:1/7", "two", "three", "three")
+	for _, name := range []string{"../up", ".", long + "1", long + "2"} {
+		add(name, "of "+name)
+	}
+	text, err := os.ReadFile(filepath.Join(a.Dir, "part", "telegram:1%2F7.jsonl"))
+	if string(text) != "one\ntwo\nthree\n" || err != nil {
+		t.Errorf("the archive has %q, %v", text, err)
+	}
+	files, err := filepath.Glob(filepath.Join(a.Dir, "part", "*"))
+	if len(files) != 5 || err != nil || slices.ContainsFunc(files, func(f string) bool { return len(filepath.Base(f)) > 200 }) {
+		t.Errorf("the archive has the files %q, %v", files, err)
+	}
+	if info, err := os.Stat(filepath.Join(a.Dir, "part")); err != nil || info.Mode().Perm() != 0o700 { // R-S6
+		t.Errorf("the folder is %v, %v", info.Mode(), err)
+	}
+}
