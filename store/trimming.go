@@ -11,9 +11,9 @@ import (
 type Trimming struct {
 	// Before is the time from which on everything stays.
 	Before time.Time
-	// Archive writes lines to the file name, from which those that it has already are
-	// left out. It is called before what the lines tell is removed. nil: nothing is
-	// kept of that.
+	// Archive appends lines to the file name, but for those of them that it was given
+	// last: what they tell is removed after that, and a crash may come between. nil: nothing
+	// is kept of that.
 	Archive func(name string, lines ...[]byte) error
 	// Step is called after each change with the number of entries that were removed.
 	// It lets others write, and returns an error when the pass is to end.

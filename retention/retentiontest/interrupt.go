@@ -30,8 +30,8 @@ type Case struct {
 
 var errCrash = errors.New("crash")
 
-// Run trims once, and then with a crash before and after each change of the store and
-// of the archive, followed by a whole pass.
+// Run trims once, and then with a crash before and after each change of the store, and
+// before, amid and after each of the archive, followed by a whole pass.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	for crash := 0; ; crash++ {
@@ -74,13 +74,52 @@ func interrupt(t *testing.T, c Case, s store.Store, archive retention.Archive, c
 	trimming := store.Trimming{Before: c.Before, Step: func(int) error { return nil }}
 	trimming.Archive = func(name string, lines ...[]byte) error {
 		step("archive")
-		defer step("archived")
-		return archive.Add("part", name, lines...)
+		before := sizes(t, archive.Dir)
+		if err := archive.Add("part", name, lines...); err != nil {
+			return err
+		}
+		if n+1 == crash {
+			tear(t, archive.Dir, before)
+		}
+		step("archive torn")
+		step("archived")
+		return nil
 	}
 	if err := c.Trim(storetest.Watch(s, step, step), trimming); err != nil {
 		t.Errorf("trim: %v", err)
 	}
 	return false
+}
+
+// sizes returns the size of each file in dir.
+func sizes(t *testing.T, dir string) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		all[path] = info.Size()
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	return all
+}
+
+// tear leaves half of what was written in dir since its files had these sizes.
+func tear(t *testing.T, dir string, before map[string]int64) {
+	t.Helper()
+	for path, size := range sizes(t, dir) {
+		if err := os.Truncate(path, (before[path]+size)/2); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // checkArchive wants the archive to have those lines, each once.
