@@ -90,32 +90,6 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// matplotlib draws in the real sandboxes, with the time, the memory and the threads of the level,
-// though it makes its cache of fonts anew each time.
-func TestMatplotlib(t *testing.T) {
-	for name, sandbox := range sandboxes(t) {
-		t.Run(name, func(t *testing.T) {
-			p := interpreter(t, Config{Sandbox: sandbox, Extra: map[Level][]string{Standard: {"matplotlib", "numpy"}}})
-			u := owner(t, p)
-			if _, problem := u.run(Lenient, "import importlib.util\nassert importlib.util.find_spec('matplotlib')"); problem != "" {
-				if os.Getenv("PARLEY_REQUIRE") == "all" {
-					t.Fatal(problem)
-				}
-				t.Skip("matplotlib is not installed")
-			}
-			begin := time.Now()
-			r := u.call("execute_python", map[string]any{
-				"code": "import numpy as np\nimport matplotlib.pyplot as plt\nx = np.linspace(0, 6, 50)\n" +
-					"plt.plot(x, np.sin(x), label='wave')\nplt.legend()\nplt.savefig('chart.png')",
-			})
-			if len(r.Attached) != 1 || len(r.Pictures) != 1 {
-				t.Errorf("%+v", r)
-			}
-			t.Logf("took %v", time.Since(begin))
-		})
-	}
-}
-
 // What code leaves in its folder is nobody's to trust: links, pipes and hidden files are not kept.
 func TestStrangeFiles(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret.txt")

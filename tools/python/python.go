@@ -62,6 +62,7 @@ type Interpreter struct {
 	levels map[Level]rules
 	places chan struct{}
 	sweep  sync.Once
+	fonts  *fontList
 
 	mu    sync.Mutex
 	extra map[Level][]string
@@ -75,6 +76,7 @@ func New(cfg Config) (*Interpreter, error) {
 		levels: levelRules(),
 		places: make(chan struct{}, maxAtOnce),
 		extra:  map[Level][]string{},
+		fonts:  newFontList(cfg.Log),
 	}
 	for level, modules := range cfg.Extra {
 		if err := p.RegisterExtraModules(level, modules...); err != nil {
@@ -154,6 +156,7 @@ func (p *Interpreter) newTools() []tools.Tool {
 		all[i].Use = tools.Rare
 		all[i].Display = "Python"
 		all[i].JSON = true
+		all[i].Timeout = fontLimit + time.Minute // a run that makes the list of fonts has its own time besides
 		all[i].Invalid = p.explainLevel
 		all[i].Repeatable = true // it can change nothing, and its files always have the same names
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,6 +42,11 @@ func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code
 	if err != nil {
 		return done, err
 	}
+	if p.draws(level, code) {
+		if err := p.fonts.give(ctx, folder, p.makeFonts); err != nil {
+			return done, err
+		}
+	}
 	rules := p.levels[level]
 	extra := p.extraModules(level)
 	flags := []string{path, "-I", "-B", "-X", "utf8"}
@@ -52,23 +58,11 @@ func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := folder.watch(cancel)
-	o, err := p.cfg.Sandbox.Run(limited, sandbox.Spec{
-		Args:    append(flags, "-c", program),
-		Dir:     folder.dir,
-		Env:     environment(folder.dir),
-		Stdin:   strings.NewReader(fmt.Sprintf("%s;%s;%s\n%s", level, rules.modules, extra, code)),
-		Stdout:  stdout,
-		Stderr:  stderr,
-		Folders: []sandbox.Folder{{Path: folder.dir, Access: sandbox.ReadWrite}},
-		Limits: sandbox.Limits{
-			Wall:      rules.timeout,
-			CPU:       rules.timeout + cpuReserve,
-			Memory:    maxMemory,
-			Processes: maxProcesses,
-			FileSize:  maxFile,
-			Output:    maxOutput,
-		},
-	})
+	s := folder.spec(append(flags, "-c", program), rules.timeout)
+	s.Stdin = strings.NewReader(fmt.Sprintf("%s;%s;%s\n%s", level, rules.modules, extra, code))
+	s.Stdout = stdout
+	s.Stderr = stderr
+	o, err := p.cfg.Sandbox.Run(limited, s)
 	stop()
 	if err != nil {
 		return done, err
@@ -98,12 +92,31 @@ func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code
 	return done, nil
 }
 
+// spec returns what runs args in the folder, for at most so long.
+func (s scratch) spec(args []string, timeout time.Duration) sandbox.Spec {
+	return sandbox.Spec{
+		Args:    args,
+		Dir:     s.dir,
+		Env:     environment(s.dir),
+		Folders: []sandbox.Folder{{Path: s.dir, Access: sandbox.ReadWrite}},
+		Limits: sandbox.Limits{
+			Wall:      timeout,
+			CPU:       timeout + cpuReserve,
+			Memory:    maxMemory,
+			Processes: maxProcesses,
+			FileSize:  maxFile,
+			Output:    maxOutput,
+		},
+	}
+}
+
 // environment returns the variables of code that runs in dir. A library that draws must not look for a
 // screen, and one that calculates must not start a thread for each processor of a large machine.
 func environment(dir string) map[string]string {
 	return map[string]string{
 		"HOME":                 dir,
 		"MPLBACKEND":           "Agg",
+		"MPLCONFIGDIR":         filepath.Join(dir, fontFolder),
 		"OMP_NUM_THREADS":      "4",
 		"OPENBLAS_NUM_THREADS": "4",
 	}
