@@ -7,6 +7,8 @@ import "time"
 type Retention struct {
 	// Conversations has what was said.
 	Conversations time.Duration `json:"conversations" default:"730d" from:"7d" optional:"yes"`
+	// Files has files that people sent, since they came or were last used.
+	Files time.Duration `json:"files" default:"730d" from:"7d" optional:"yes"`
 	// Audit has the events of the audit log.
 	Audit time.Duration `json:"audit" default:"730d" from:"1d" optional:"yes"`
 	// Usage has what persons used, by day.

@@ -5,6 +5,7 @@ package retention
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"time"
 
@@ -123,6 +124,7 @@ func (k Keeper) trim(ctx context.Context, p Part, before time.Time) (removed int
 	}
 	if k.Archive.Wanted() {
 		t.Archive = func(name string, lines ...[]byte) error { return k.Archive.Add(p.Name, name, lines...) }
+		t.ArchiveFile = func(name string, from io.Reader) error { return k.Archive.AddFile(p.Name, name, from) }
 	}
 	err = p.Trim(ctx, t)
 	return removed, err

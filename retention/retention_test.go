@@ -3,6 +3,8 @@ package retention_test
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -179,5 +182,50 @@ func TestArchive(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(a.Dir, "part")); err != nil || info.Mode().Perm() != 0o700 { // R-S6
 		t.Errorf("the folder is %v, %v", info.Mode(), err)
+	}
+}
+
+// P28: the archive has files whole, under their names, and nowhere else.
+func TestArchiveFiles(t *testing.T) {
+	a := retention.Archive{Dir: filepath.Join(t.TempDir(), "data", "archive"), Wanted: func() bool { return true }}
+	k, _ := keeper(a, time.Hour)
+	var failed error
+	add := func(name string, from io.Reader) {
+		k.Parts[0].Trim = func(_ context.Context, pass store.Trimming) error {
+			failed = pass.ArchiveFile(name, from)
+			return failed
+		}
+		k.TrimAll(t.Context(), time.Now())
+	}
+	add("inbox/2024-01-01/a.txt", strings.NewReader("one"))
+	add("inbox/2024-01-01/a.txt", strings.NewReader("two"))
+	if failed != nil {
+		t.Error(failed)
+	}
+	broken := errors.New("a disk that cannot be read")
+	add("inbox/2024-01-01/b.txt", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)))
+	if !errors.Is(failed, broken) {
+		t.Errorf("a file that cannot be read is archived: %v", failed)
+	}
+	for _, name := range []string{"../up", "/up", "inbox/../../../up"} {
+		add(name, strings.NewReader("x"))
+		if failed == nil {
+			t.Errorf("%s is archived", name)
+		}
+	}
+	var all []string
+	err := filepath.WalkDir(filepath.Dir(filepath.Dir(a.Dir)), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all = append(all, path)
+		}
+		return err
+	})
+	file := filepath.Join(a.Dir, "part", "inbox", "2024-01-01", "a.txt")
+	text, readErr := os.ReadFile(file)
+	if err := errors.Join(err, readErr); err != nil || string(text) != "two" || len(all) != 1 {
+		t.Errorf("the archive has %q, and in it %q, %v", all, text, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 { // R-S6
+		t.Errorf("the file is %v, %v", info.Mode(), err)
 	}
 }

@@ -29,6 +29,7 @@ const (
 	BucketPolicy           = "policy"
 	BucketPrompts          = "prompts"
 	BucketQuestions        = "questions"
+	BucketReceived         = "received files"
 	BucketSessions         = "sessions"
 	BucketShells           = "shells"
 	BucketSubagents        = "helpers"
@@ -112,6 +113,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketPolicy, "who may use which tools", "owners, who change it: one value per target"},
 		{"bucket", BucketPrompts, "long texts of model requests, by digest", "nobody: each text is stored once"},
 		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
+		{"bucket", BucketReceived, "what is known of files that people sent", "channels/attachments, with the file"},
 		{"bucket", BucketSessions, "the state of each session", "agent, with the conversation"},
 		{"bucket", BucketShells, "folders and variables of sessions' shells", "tools/shell, with the conversation"},
 		{"bucket", BucketSubagents, "subagents", "agent/subagents, a week after their end"},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"io"
 	"iter"
 	"time"
 )
@@ -15,6 +16,9 @@ type Trimming struct {
 	// last: what they tell is removed after that, and a crash may come between. nil: nothing
 	// is kept of that.
 	Archive func(name string, lines ...[]byte) error
+	// ArchiveFile writes a file called name, which has slashes, into the archive, in place of
+	// one of that name, before it is removed. nil: nothing is kept of it.
+	ArchiveFile func(name string, from io.Reader) error
 	// Step is called after each change with the number of entries that were removed.
 	// It lets others write, and returns an error when the pass is to end.
 	Step func(removed int) error

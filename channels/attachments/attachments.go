@@ -37,6 +37,7 @@ const (
 // be nil.
 type Config struct {
 	Files *workspace.Workspace // where files are kept; nil takes no file in
+	Store store.Store          // what is known of them
 	Log   *slog.Logger
 	Texts *texts.Channels // what people are told
 
@@ -59,10 +60,13 @@ type Config struct {
 
 // An Inbox takes in the files that people send. Its methods may be called
 // concurrently.
-type Inbox struct{ cfg Config }
+type Inbox struct {
+	cfg      Config
+	received store.Table[received]
+}
 
 // New returns an Inbox.
-func New(cfg Config) *Inbox { return &Inbox{cfg} }
+func New(cfg Config) *Inbox { return &Inbox{cfg, receivedFiles(cfg)} }
 
 // Fetch returns m with its files in the workspace, in the inbox of the person, and
 // with the words of voice messages in its Text. The names of the files follow from
@@ -229,7 +233,7 @@ func (in *Inbox) download(ctx context.Context, m chat.Message, f *chat.File) err
 			}
 			defer body.from.Close()
 			defer context.AfterFunc(ctx, func() { _ = body.from.Close() })() // a read may hang
-			size, err := in.save(chat.Whose(m.At, m.From, m.Group), f.Path, body)
+			size, err := in.save(ctx, chat.Whose(m.At, m.From, m.Group), f.Path, body)
 			f.Size = cmp.Or(size, f.Size)
 			return err
 		})
@@ -276,7 +280,7 @@ func (in *Inbox) Save(
 	f := chat.File{Name: name}
 	who := chat.Whose(at, from, false)
 	f.Path = inboxPath(f, who, time.Now(), sha256.Sum256([]byte(rand.Text())))
-	if f.Size, err = in.save(who, f.Path, r); err != nil {
+	if f.Size, err = in.save(ctx, who, f.Path, r); err != nil {
 		return f, err
 	}
 	return f, in.detectType(&f)
@@ -284,17 +288,19 @@ func (in *Inbox) Save(
 
 // save writes the bytes of r to the file called name, which is in the inbox of who.
 // The error is a [*chat.Refusal] if the file would exceed what they may store.
-func (in *Inbox) save(who chat.Person, name string, r io.Reader) (size int64, err error) {
+func (in *Inbox) save(ctx context.Context, who chat.Person, name string, r io.Reader) (size int64, err error) {
 	at, err := in.cfg.Files.Named(name)
 	if err != nil {
 		return 0, err
 	}
-	if size, err = in.cfg.Files.Save(at, r, maxFileBytes); err != nil {
+	sum := sha256.New()
+	if size, err = in.cfg.Files.Save(at, io.TeeReader(r, sum), maxFileBytes); err != nil {
 		return 0, err
 	}
 	if err := in.countStored(who, size); err != nil {
 		return 0, errors.Join(err, in.cfg.Files.Remove(at))
 	}
+	in.noteReceived(ctx, name, size, sum.Sum(nil))
 	return size, nil
 }
 

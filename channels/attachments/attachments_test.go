@@ -20,6 +20,7 @@ import (
 	"parley/channels/attachments"
 	"parley/channels/channeltest"
 	"parley/chat"
+	"parley/store/mem"
 	"parley/texts"
 	"parley/workspace"
 )
@@ -74,6 +75,7 @@ func in(t *testing.T, f func(t *testing.T, p *post)) {
 func config(files *workspace.Workspace) attachments.Config {
 	return attachments.Config{
 		Files:      files,
+		Store:      mem.New(),
 		Log:        slog.New(slog.DiscardHandler),
 		Texts:      &texts.English().Channels,
 		RoleOf:     func(context.Context, chat.Message) (chat.Role, error) { return chat.User, nil },

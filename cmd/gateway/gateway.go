@@ -293,6 +293,7 @@ func (g *gateway) openHub() {
 	})
 	g.attachments = attachments.New(attachments.Config{
 		Files:      g.files,
+		Store:      g.store,
 		Log:        g.Log,
 		Texts:      &g.texts.Channels,
 		Channel:    g.hub.Channel,
@@ -350,7 +351,7 @@ func upkeepOf(g *gateway) upkeep.Upkeep {
 	return upkeep.Upkeep{
 		Periods: func() upkeep.Periods { return upkeep.Periods(g.now.Load().Retention) },
 		DataDir: g.Config.DataDir, Zone: g.Config.Zone(), Log: g.Log, Removed: g.observer.Removed,
-		Pool: g.pool, Hub: g.hub, Audit: g.auditLog, Page: g.browser,
+		Pool: g.pool, Hub: g.hub, Audit: g.auditLog, Page: g.browser, Files: g.attachments,
 		HasJob: jobHostOf(g).exists, Forget: g.forgetSession,
 		Sizes: sizes.Keeper{
 			Store: g.store, DataDir: g.Config.DataDir, Workspace: g.Config.Workspace,

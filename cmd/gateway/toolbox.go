@@ -84,8 +84,9 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		Cache:    t.app.cache,
 	}
 	audited := oversight.Audit(t.app.auditLog.Add)
+	noted := oversight.NoteArguments(t.app.attachments.NoteUse)
 	stages := func(s tools.Scope) []tools.Middleware {
-		first := []tools.Middleware{t.app.observer.Tool(), audited, oversight.CountWritten(s, t.app.takeBytes)}
+		first := []tools.Middleware{t.app.observer.Tool(), audited, noted, oversight.CountWritten(s, t.app.takeBytes)}
 		return append(first, tools.Standard(pipeline)...)
 	}
 	t.app.ownTools.Store(&ownTools{own, stages})

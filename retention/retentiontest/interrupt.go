@@ -3,6 +3,7 @@ package retentiontest
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,8 +24,8 @@ type Case struct {
 	Trim   func(store.Store, store.Trimming) error
 	// Check looks at what is left after a whole pass.
 	Check func(t *testing.T, s store.Store)
-	// Archived are the lines that the archive must have then, each once, in any order;
-	// an ending is enough.
+	// Archived are the lines that the archive must have then, those of files too, each
+	// once, in any order; an ending is enough.
 	Archived []string
 }
 
@@ -84,6 +85,11 @@ func interrupt(t *testing.T, c Case, s store.Store, archive retention.Archive, c
 		step("archive torn")
 		step("archived")
 		return nil
+	}
+	trimming.ArchiveFile = func(name string, from io.Reader) error {
+		step("archive " + name)
+		defer step("archived " + name)
+		return archive.AddFile("part", name, from)
 	}
 	if err := c.Trim(storetest.Watch(s, step, step), trimming); err != nil {
 		t.Errorf("trim: %v", err)

@@ -32,6 +32,19 @@ func Audit(add func(kind, who, what string)) tools.Middleware {
 	}
 }
 
+// NoteArguments returns a stage of the pipeline that tells note the arguments of every
+// call before it is made.
+func NoteArguments(note func(ctx context.Context, arguments string)) tools.Middleware {
+	return func(tool tools.Tool) tools.Tool {
+		run := tool.Run
+		tool.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
+			note(ctx, string(c.Args))
+			return run(ctx, c)
+		}
+		return tool
+	}
+}
+
 // CountWritten returns a stage of the pipeline that counts the arguments of calls
 // that change files as bytes of the person whom s is for. take counts them, or
 // returns a [*chat.Refusal] when they are too many.

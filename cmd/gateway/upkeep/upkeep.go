@@ -12,6 +12,7 @@ import (
 	"parley/agent"
 	"parley/audit"
 	"parley/channels"
+	"parley/channels/attachments"
 	"parley/channels/web"
 	"parley/chat"
 	"parley/retention"
@@ -24,6 +25,7 @@ import (
 // Periods are how long things stay, with the fields of config.Retention.
 type Periods struct {
 	Conversations time.Duration
+	Files         time.Duration
 	Audit         time.Duration
 	Usage         time.Duration
 	DeadLetters   time.Duration
@@ -45,6 +47,7 @@ type Upkeep struct {
 	Hub   *channels.Hub
 	Audit *audit.Log
 	Page  *web.Channel // nil: there is none
+	Files *attachments.Inbox
 
 	// HasJob reports whether the scheduled job of that ID exists.
 	HasJob func(ctx context.Context, id string) bool
@@ -94,6 +97,11 @@ func (u Upkeep) Parts() []retention.Part {
 			Name:   "web-conversations", // after the sessions
 			Period: func() time.Duration { return u.Periods().Conversations },
 			Trim:   u.trimPage,
+		},
+		{
+			Name:   "files",
+			Period: func() time.Duration { return u.Periods().Files },
+			Trim:   u.Files.Trim,
 		},
 		{
 			Name:   "audit",

@@ -9,6 +9,7 @@ import (
 	"parley/agent"
 	"parley/audit"
 	"parley/channels"
+	"parley/channels/attachments"
 	"parley/cmd/gateway/upkeep"
 	"parley/store/mem"
 	"parley/texts"
@@ -20,6 +21,7 @@ func TestEveryPeriodCounts(t *testing.T) {
 	u := upkeep.Upkeep{
 		Pool:  agent.New(agent.Config{Store: s, Log: log, Texts: &texts.English().Agent}, agent.Settings{}),
 		Hub:   channels.NewHub(channels.Config{Store: s, Log: log, Texts: &texts.English().Channels}),
+		Files: attachments.New(attachments.Config{Store: s, Log: log}),
 		Audit: audit.New(s, func(text string) string { return text }, log),
 	}
 	used := map[string]int{}
