@@ -19,6 +19,7 @@ const trimPatience = time.Second
 func (p *Pool) TrimConversations(ctx context.Context, t store.Trimming) error {
 	trimmer := trimming.Trimmer{
 		Sessions: p.sessions,
+		Prompts:  p.prompts,
 		Enter: func(ctx context.Context, id chat.SessionID) (leave func(), err error) {
 			ctx, cancel := context.WithTimeout(ctx, trimPatience)
 			defer cancel()

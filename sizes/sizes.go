@@ -208,7 +208,7 @@ func partOf(kind, name string) string {
 		return "conversations"
 	case strings.HasPrefix(kind, "log"):
 		return "pages and dead letters"
-	case name == store.BucketPrompts:
+	case name == store.BucketPrompts, name == store.BucketPromptUses:
 		return "prompts"
 	case name == store.BucketJobs:
 		return "jobs"

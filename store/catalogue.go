@@ -28,6 +28,7 @@ const (
 	BucketPairing          = "pairing"
 	BucketPolicy           = "policy"
 	BucketPrompts          = "prompts"
+	BucketPromptUses       = "prompt uses"
 	BucketQuestions        = "questions"
 	BucketReceived         = "received files"
 	BucketSessions         = "sessions"
@@ -111,7 +112,8 @@ func Catalogue() []Collection {
 		{"bucket", BucketPaired, "people who were let in", "owners, who unpair them"},
 		{"bucket", BucketPairing, "requests to be let in", "channels, after an hour"},
 		{"bucket", BucketPolicy, "who may use which tools", "owners, who change it: one value per target"},
-		{"bucket", BucketPrompts, "long texts of model requests, by digest", "nobody: each text is stored once"},
+		{"bucket", BucketPrompts, "long texts of model requests, by digest", "retention.conversations, after the last use"},
+		{"bucket", BucketPromptUses, "when these were last used", "agent, with the text"},
 		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
 		{"bucket", BucketReceived, "what is known of files that people sent", "channels/attachments, with the file"},
 		{"bucket", BucketSessions, "the state of each session", "agent, with the conversation"},

@@ -10,6 +10,7 @@ package conversation
 
 import (
 	"encoding/json"
+	"time"
 
 	"parley/chat"
 	"parley/llm"
@@ -80,7 +81,8 @@ type ToolSet struct {
 	Specs []llm.ToolSpec // of the tools that the model is told of
 	Known []ToolTraits   // of all tools
 
-	Digest string `json:"-"` // set once the ToolSet is kept
+	Digest string    `json:"-"` // set once the ToolSet is kept
+	noted  time.Time // when its use was
 }
 
 // ToolTraits are what must be known of a tool to treat its results in the same

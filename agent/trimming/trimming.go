@@ -16,6 +16,7 @@ import (
 // A Trimmer removes what was said long ago.
 type Trimmer struct {
 	Sessions *conversation.Sessions
+	Prompts  *conversation.Prompts // of the requests that were made
 	// Enter keeps others out of the session id until leave is called, unless something
 	// is under way there: then it returns an error.
 	Enter func(ctx context.Context, id chat.SessionID) (leave func(), err error)
@@ -27,7 +28,7 @@ type Trimmer struct {
 
 // TrimAll removes what was said before pass.Before. A conversation that goes on keeps
 // what the model is shown of it. One in which nobody has spoken since is over, as
-// after /new.
+// after /new. The texts of requests go when none was made with them since.
 func (t Trimmer) TrimAll(ctx context.Context, pass store.Trimming) error {
 	var failed []error
 	for id, err := range t.Sessions.IDs(ctx, "") {
@@ -44,7 +45,7 @@ func (t Trimmer) TrimAll(ctx context.Context, pass store.Trimming) error {
 			break
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, t.Prompts.Trim(ctx, pass))...)
 }
 
 // trim removes what is old of the session id.
