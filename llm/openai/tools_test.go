@@ -1,8 +1,11 @@
 package openai_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"parley/llm"
@@ -76,3 +79,37 @@ func TestToolsAreEncodedOnce(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What a request says can be read again, as when a kept connection was closed meanwhile. Its body is only a
+// reader: net/http would have the WriteTo of one that joins several make a large buffer for each request.
+func TestRequestIsReadAgain(t *testing.T) {
+	var list []llm.ToolSpec
+	var read []string
+	twice := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if _, ok := r.Body.(io.WriterTo); ok && list != nil {
+			t.Errorf("a body is a %T", r.Body)
+		}
+		again, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		for _, body := range []io.Reader{r.Body, again} {
+			text, err := io.ReadAll(body)
+			if err != nil || int64(len(text)) != r.ContentLength || !json.Valid(text) {
+				t.Errorf("%d bytes announced, read: %s, %v", r.ContentLength, text, err)
+			}
+			read = append(read, string(text))
+		}
+		return (&tracked{parts: []string{word, stop, "data: [DONE]\n\n"}}).RoundTrip(r)
+	})
+	m := openai.New(openai.Config{Model: "x", Transport: twice})
+	for _, list = range [][]llm.ToolSpec{{llmtest.Echo()}, nil} {
+		read = nil
+		if _, err := m.Generate(t.Context(), llmtest.Say("hi", list...), nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(read) != 2 || read[0] != read[1] || strings.Contains(read[0], `"tools":`) != (list != nil) {
+			t.Errorf("with %d tools: %q", len(list), read)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -45,19 +44,31 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// addTools adds the tools to req, which is JSON.
-func (t *transport) addTools(req *http.Request) error {
-	text, err := io.ReadAll(req.Body)
-	if err != nil {
-		return fmt.Errorf("read the request: %w", err)
+// addTools adds the tools to req, whose body is a JSON object that can be read again. Neither is copied: most
+// requests wait long for their answers, and many at once.
+func (t *transport) addTools(req *http.Request) (err error) {
+	object := req.GetBody
+	if object == nil || req.ContentLength <= 0 {
+		return errors.New("add the tools to the request: its body is unknown")
 	}
-	text = bytes.TrimSuffix(text, []byte("}"))
+	length := req.ContentLength - int64(len("}"))
 	req.GetBody = func() (io.ReadCloser, error) {
-		return io.NopCloser(io.MultiReader(bytes.NewReader(text), bytes.NewReader(t.tools))), nil
+		body, err := object()
+		if err != nil {
+			return nil, err
+		}
+		return joinedBody{io.MultiReader(io.LimitReader(body, length), bytes.NewReader(t.tools)), body}, nil
 	}
-	req.ContentLength = int64(len(text) + len(t.tools))
+	req.ContentLength = length + int64(len(t.tools))
 	req.Body, err = req.GetBody()
 	return err
+}
+
+// A joinedBody reads several parts. It has no WriteTo: that of [io.MultiReader] makes a buffer of 32 KiB for each
+// request, and one more to find out that nothing is left.
+type joinedBody struct {
+	io.Reader
+	io.Closer
 }
 
 // checkResponse returns why resp is not an answer. It closes resp then.
