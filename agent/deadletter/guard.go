@@ -266,19 +266,19 @@ func (g *Guard) wake() {
 // current returns the suspicion if the process dies now, nil if there is none.
 // The caller holds mu.
 func (g *Guard) current() *suspicion {
-	var now *suspicion
-	for _, begun := range g.recent {
-		if now = new(suspicion); len(g.recent) == 1 {
+	g.noting = g.noting && !g.closed && len(g.recent) > 0
+	if !g.noting {
+		return nil
+	}
+	now := new(suspicion)
+	if len(g.recent) == 1 {
+		for _, begun := range g.recent {
 			*now = begun.suspicion
 		}
-		if !now.Alone && !now.Last {
-			now.Deaths = 0
-		}
 	}
-	if !g.noting || g.closed {
-		now = nil
+	if !now.Alone && !now.Last {
+		now.Deaths = 0
 	}
-	g.noting = now != nil
 	return now
 }
 
