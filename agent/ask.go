@@ -24,7 +24,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 	}
 	req := llm.Request{System: system}
 	if t.toolSet == nil {
-		t.toolSet = t.pool.prompts.KeepTools(ctx, conversation.ToolSetOf(t.kit))
+		t.toolSet = t.pool.prompts.KeepTools(ctx, t.kit)
 	}
 	how := conversation.Request{
 		System: t.pool.prompts.KeepSystem(ctx, system), Tools: t.toolSet.Digest, Last: last,

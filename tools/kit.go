@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -54,7 +55,7 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 		layers = append(layers, offered)
 		size += len(offered)
 	}
-	k := &Kit{all: make([]Tool, 0, size), mw: mw}
+	k := &Kit{all: make([]Tool, 0, size+spareTools), mw: mw}
 	for _, offered := range layers {
 		layer := make(map[string]bool, len(offered))
 		for _, t := range offered {
@@ -75,6 +76,10 @@ func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware
 	slices.SortFunc(k.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
 	return k, nil
 }
+
+// spareTools is how many tools a Kit has room for beyond those of its sources: what stands for others that are
+// left out of the list.
+const spareTools = 4
 
 // find returns the tool with this name as it was offered, or nil.
 func (k *Kit) find(name string) *Tool {
@@ -100,6 +105,9 @@ func (k *Kit) wrapped(t *Tool) Tool {
 	k.ready[t.Name] = ready
 	return ready
 }
+
+// Take returns the tools of k without a copy. Whoever changes them must not use k any more, except for With.
+func (k *Kit) Take() []Tool { return k.all }
 
 // With returns a Kit that has all instead of the tools of k, in this order, and is the same otherwise. Neither k
 // nor all must be changed any more. The tools must be complete, and their names different.
@@ -138,14 +146,30 @@ func bySpec(a, b llm.ToolSpec) int {
 // Specs returns the list of tools for the model, always in the same order (D-025).
 // The caller may change it (D-010).
 func (k *Kit) Specs() (specs []llm.ToolSpec) {
-	for _, t := range k.all {
-		if t.listed() {
+	specs = make([]llm.ToolSpec, 0, len(k.all))
+	for i := range k.all {
+		if t := &k.all[i]; t.listed() {
 			spec := t.Spec()
 			spec.Schema = bytes.Clone(spec.Schema)
 			specs = append(specs, spec)
 		}
 	}
 	return specs
+}
+
+// Lists reports whether specs are the Specs of k.
+func (k *Kit) Lists(specs []llm.ToolSpec) bool {
+	for i := range k.all {
+		t := &k.all[i]
+		if !t.listed() {
+			continue
+		}
+		if len(specs) == 0 || !specs[0].Equal(t.Spec()) {
+			return false
+		}
+		specs = specs[1:]
+	}
+	return len(specs) == 0
 }
 
 // Tool returns the tool with this name, or the one that a misspelt name must mean.
@@ -203,7 +227,18 @@ func (k *Kit) Has(name string) bool {
 	return ok
 }
 
-// Tools returns all tools, including those that are not listed, in order.
+// All yields all tools, including those that are not listed, in order. They must not be changed.
+func (k *Kit) All() iter.Seq[*Tool] {
+	return func(yield func(*Tool) bool) {
+		for i := range k.all {
+			if !yield(&k.all[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Tools returns a copy of all tools, including those that are not listed, in order.
 func (k *Kit) Tools() []Tool { return slices.Clone(k.all) }
 
 // Asks reports whether a person will be asked before c runs, or by c itself.

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"parley/llm"
 	"parley/store"
 	"parley/tools"
 )
@@ -95,11 +93,15 @@ func (p *Prompts) Text(ctx context.Context, digest string) (string, error) {
 	return string(head) + rest[len(digest):], err
 }
 
-// KeepTools keeps the tools of a turn and returns them with their digest. The caller must not
-// modify the result: most turns have the same tools, and share it.
-func (p *Prompts) KeepTools(ctx context.Context, text *ToolSet) *ToolSet {
-	if last := p.latest.Load(); last != nil && last.same(text) && time.Since(last.noted) < useInterval {
+// KeepTools keeps the tools of a turn, those of k, and returns what is kept of them, with its digest. The caller
+// must not modify the result: most turns have the same tools, and share it.
+func (p *Prompts) KeepTools(ctx context.Context, k *tools.Kit) *ToolSet {
+	if last := p.latest.Load(); last != nil && last.isOf(k) && time.Since(last.noted) < useInterval {
 		return last
+	}
+	text := &ToolSet{Specs: k.Specs()}
+	for t := range k.All() {
+		text.Known = append(text.Known, traitsOf(t))
 	}
 	p.removal.RLock()
 	defer p.removal.RUnlock()
@@ -157,18 +159,18 @@ func (p *Prompts) trim(ctx context.Context, digest string, before time.Time) (re
 	return 1, p.uses.Delete(ctx, digest) // the last: by it the text is found
 }
 
-// same reports whether text and other have the same encoding.
-func (text *ToolSet) same(other *ToolSet) bool {
-	return slices.Equal(text.Known, other.Known) && slices.EqualFunc(text.Specs, other.Specs, llm.ToolSpec.Equal)
+// isOf reports whether text is what is kept of the tools in k.
+func (text *ToolSet) isOf(k *tools.Kit) bool {
+	known := text.Known
+	for t := range k.All() {
+		if len(known) == 0 || known[0] != traitsOf(t) {
+			return false
+		}
+		known = known[1:]
+	}
+	return len(known) == 0 && k.Lists(text.Specs)
 }
 
-// ToolSetOf returns what is kept of the tools in k.
-func ToolSetOf(k *tools.Kit) *ToolSet {
-	text := &ToolSet{Specs: k.Specs()}
-	for _, t := range k.Tools() {
-		text.Known = append(text.Known, ToolTraits{
-			Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON,
-		})
-	}
-	return text
+func traitsOf(t *tools.Tool) ToolTraits {
+	return ToolTraits{Name: t.Name, AliasOf: t.AliasOf, ReadOnly: t.ReadOnly, Last: t.Last, JSON: t.JSON}
 }

@@ -15,6 +15,7 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/timetest"
+	"parley/tools"
 )
 
 // promptsOf returns the prompts kept in s.
@@ -44,8 +45,8 @@ func TestTrimPrompts(t *testing.T) {
 		used := rules + "\n\nused"
 		digest := p.KeepSystem(t.Context(), used)
 		unused := p.KeepSystem(t.Context(), rules+"\n\nunused")
-		kit := func() *conversation.ToolSet {
-			return &conversation.ToolSet{Specs: []llm.ToolSpec{{Name: "read_file"}}}
+		kit := func() *tools.Kit {
+			return (&tools.Kit{}).With([]tools.Tool{{ToolSpec: llm.ToolSpec{Name: "read_file"}}})
 		}
 		set := p.KeepTools(t.Context(), kit()).Digest
 		if _, err := s.Bucket(store.BucketPrompts).Put(t.Context(), "legacy", []byte("of before uses were noted"), store.Any); err != nil {

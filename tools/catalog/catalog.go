@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"parley/tools"
 )
@@ -32,9 +33,11 @@ const (
 	category = "tools" // of find_tool and call_tool
 )
 
-// A Catalog makes Kits short. It keeps what was last searched, so that it need not be read in each turn.
-// The zero Catalog is ready for use, also by several turns at once.
+// A Catalog makes Kits short. It keeps what it made of the lists and searches that came last, so that this need
+// not be done in each turn. The zero Catalog is ready for use, also by several turns at once.
 type Catalog struct {
+	plans atomic.Pointer[[]*plan] // of the lists that came last, newest first; the slice is never changed
+
 	mu   sync.Mutex
 	kept []*searchable // last used first
 }
@@ -44,50 +47,27 @@ type Catalog struct {
 // if the list would take too much of the window that s tells of, or if earlier requests had a list without
 // them. k must not be used any more.
 func (c *Catalog) Shorten(k *tools.Kit, s tools.Scope) *tools.Kit {
-	all := k.Tools()
-	var by [offered + 1][]*tools.Tool
-	for i := range all {
-		of := classOf(&all[i], s.Lean)
-		by[of] = append(by[of], &all[i])
-	}
-	if len(by[rare])+len(by[offered]) == 0 {
+	all := k.Take()
+	p := c.planOf(all, s)
+	if p.keepsAll {
 		return k
 	}
-	call := callTool()
-	leaveOut := [len(by)]bool{rare: saves(by[rare], &call)}
-	listed := size(by[usual]...) + size(by[rare]...)
-	if leaveOut[rare] {
-		find := findTool(by[rare])
-		listed = size(by[usual]...) + size(&find, &call)
-	}
-	isLong := listed+size(by[offered]...) >= s.Window/windowShare && saves(by[offered], &call)
-	if len(by[offered]) > 0 && (s.Short || isLong) {
-		leaveOut[rare] = true // the tools that find and call them are there anyway
-		leaveOut[offered] = true
-	}
-	if s.Window <= 0 { // nobody makes requests with this Kit
-		clear(leaveOut[:])
-	}
-	var out []*tools.Tool
 	for i := range all {
-		if t := &all[i]; leaveOut[classOf(t, s.Lean)] {
+		if t := &all[i]; p.leavesOut[classOf(t, s.Lean)] {
 			t.Through = CallName
-			out = append(out, t)
 		}
 	}
-	find := findTool(out)
-	find.Hidden = len(out) == 0 // models that had a short list go on with it
-	call.Hidden = len(out) == 0
+	find := p.find
 	find.Run = func(_ context.Context, call tools.Call) (tools.Result, error) {
 		isFixed := func(t tools.Tool) bool { return classOf(&t, s.Lean) < rare }
 		return c.find(slices.DeleteFunc(slices.Clone(all), isFixed), call), nil
 	}
-	all = append(all, find, call)
-	if len(by[offered]) > 0 {
-		all = append(all, formerly("mcp_find", find), formerly("mcp_call", call))
+	all = append(all, find, p.call)
+	if p.hasServers {
+		all = append(all, formerly("mcp_find", find), formerly("mcp_call", p.call))
 	}
 	next := k.With(all)
-	next.Short = leaveOut[offered]
+	next.Short = p.leavesOut[offered]
 	return next
 }
 
@@ -114,13 +94,6 @@ func classOf(t *tools.Tool, isLean bool) class {
 	return usual
 }
 
-// saves reports whether the list becomes shorter without some tools, although it then needs find_tool and
-// call_tool.
-func saves(out []*tools.Tool, call *tools.Tool) bool {
-	find := findTool(out)
-	return size(out...) > size(&find, call)
-}
-
 // formerly returns t under a name that it had in an earlier release: conversations and the instructions of
 // subagents may still have it.
 func formerly(name string, t tools.Tool) tools.Tool {
@@ -128,16 +101,6 @@ func formerly(name string, t tools.Tool) tools.Tool {
 	t.Name = name
 	t.Hidden = true
 	return t
-}
-
-// size returns the estimated tokens of tools in a request, a quarter of their bytes. What a model's tokens
-// really are is learned by and by, and the list must not change because of that.
-func size(list ...*tools.Tool) int {
-	bytes := 0
-	for _, t := range list {
-		bytes += len(t.Name) + len(t.Description) + len(t.Spec().Schema)
-	}
-	return bytes / 4
 }
 
 // serverOf returns the server of a tool as models know it, "" for a tool of Parley's own.

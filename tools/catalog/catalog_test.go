@@ -63,6 +63,8 @@ type setUp struct {
 	scope tools.Scope
 	rules tools.Rules
 	mw    []tools.Middleware
+
+	catalog *catalog.Catalog // nil: a new one
 }
 
 func (u setUp) kit(t testing.TB) *tools.Kit {
@@ -81,7 +83,10 @@ func (u setUp) kit(t testing.TB) *tools.Kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return new(catalog.Catalog).Shorten(kit, u.scope)
+	if u.catalog == nil {
+		u.catalog = new(catalog.Catalog)
+	}
+	return u.catalog.Shorten(kit, u.scope)
 }
 
 func call(name, args string) tools.Call {
@@ -187,6 +192,46 @@ func TestIndex(t *testing.T) {
 	kit = setUp{tools: many}.kit(t)
 	if index := kit.Specs()[0].Description; len(index) > 5000 || !strings.Contains(index, "and 240 more servers") {
 		t.Errorf("%d bytes of index:\n%s", len(index), index)
+	}
+}
+
+// A Catalog remembers what it made of a list, and makes it anew when anything of the list or of the turn is another.
+func TestListFollowsItsTools(t *testing.T) {
+	few := append(ordinary(), thousand()[:40]...)
+	for i := range few[:3] {
+		few[i].Description = strings.Repeat("Is worth finding. ", 100)
+	}
+	few[2].Use = tools.Rare
+	changes := []func(u *setUp){
+		func(*setUp) {},
+		func(u *setUp) { u.tools[0].Use = tools.Rare },
+		func(u *setUp) { u.tools[1].Use = tools.Basic },
+		func(u *setUp) { u.scope.Lean = true },
+		func(u *setUp) { u.tools[10].Description = strings.Repeat("Does something. ", 8000) },
+		func(u *setUp) { u.tools[11].Schema = offered("", "", "", strings.Repeat("x", 100_000)).Schema },
+		func(u *setUp) { u.tools[2].Hidden = true },
+		func(u *setUp) { u.tools[13].AliasOf = u.tools[14].Name },
+		func(u *setUp) { u.tools[15].Category = "files" },
+		func(u *setUp) { u.tools[16].Name += "_new" },
+		func(u *setUp) { u.tools = u.tools[:len(u.tools)-1] },
+		func(u *setUp) { u.scope.Window = 20_000 },
+		func(u *setUp) { u.scope.Short = true },
+		func(u *setUp) { u.scope.Window = 0 },
+	}
+	kept := new(catalog.Catalog)
+	for _, first := range changes {
+		for i, second := range changes {
+			for _, change := range []func(*setUp){first, second, first} {
+				u := setUp{tools: slices.Clone(few), scope: tools.Scope{Window: 200_000}}
+				change(&u)
+				want := u.kit(t)
+				u.catalog = kept
+				got := u.kit(t)
+				if !bytes.Equal(bytesOf(got), bytesOf(want)) || got.Short != want.Short {
+					t.Fatalf("after change %d: %q, want %q", i, names(got), names(want))
+				}
+			}
+		}
 	}
 }
 

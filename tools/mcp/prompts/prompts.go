@@ -74,7 +74,7 @@ type prompt struct {
 
 // promptsOf returns the prompts that kit has, sorted by name. Those that are withheld are not among them.
 func promptsOf(kit *tools.Kit) (all []prompt) {
-	for _, t := range kit.Tools() {
+	for t := range kit.All() {
 		if t.Hidden || t.AliasOf != "" || !t.ReadOnly || !strings.HasPrefix(t.Category, "mcp_") ||
 			!strings.HasPrefix(t.Description, mcp.PromptMark) {
 			continue
@@ -86,7 +86,7 @@ func promptsOf(kit *tools.Kit) (all []prompt) {
 		if err := json.Unmarshal(t.Schema, &schema); err != nil {
 			continue
 		}
-		all = append(all, prompt{t, slices.Sorted(maps.Keys(schema.Properties)), schema.Required})
+		all = append(all, prompt{*t, slices.Sorted(maps.Keys(schema.Properties)), schema.Required})
 	}
 	slices.SortFunc(all, func(a, b prompt) int { return strings.Compare(a.tool.Name, b.tool.Name) })
 	return all
