@@ -29,13 +29,17 @@ type view struct {
 	news   chan struct{} // holds a token if there may be something to show
 	stop   context.CancelFunc
 	live   sync.WaitGroup
+	show   func() *time.Timer // has news shown, from the first on; nil: nobody can be shown it
 
 	shown     atomic.Bool // its first message may be in the chat
 	overtaken atomic.Bool // another reply comes below that message
 
-	mu    sync.Mutex // guards the reply as it is so far
-	text  string
-	steps chat.Steps
+	mu     sync.Mutex // guards what follows
+	text   string     // of the reply as it is so far, as are the steps
+	steps  chat.Steps
+	closed bool
+	shower *time.Timer // begins to show; nil: there is no news yet
+	typer  *time.Timer // shows the next typing sign
 
 	showing  sync.Mutex // held while something is shown to a Streamer
 	streamed string     // the text it has
@@ -52,20 +56,25 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 	}
 	v.outbox = s.outbox
 	s.marks.mark(messageID{r.To, r.Quote}, Working)
-	if c, ok := s.channel.(Typer); ok {
-		v.start(func() { v.typing(ctx, c) })
-	}
 	if c, ok := s.channel.(Streamer); ok {
-		v.start(func() { v.stream(ctx, c) })
+		v.show = func() *time.Timer { return v.after(0, func() { v.stream(ctx, c) }) }
 	} else if s.outbox.editor != nil {
-		v.start(func() { v.edit(ctx) })
+		v.show = func() *time.Timer { return v.after(showDelay, func() { v.edit(ctx) }) }
+	}
+	if c, ok := s.channel.(Typer); ok {
+		v.mu.Lock() // until it is set
+		v.typer = v.after(typingDelay, func() { v.typing(ctx, c) })
+		v.mu.Unlock()
 	}
 	return v
 }
 
-// start runs part of the view in a goroutine. A panic ends that part.
-func (v *view) start(part func()) {
-	v.live.Go(func() {
+// after runs part of the view in a goroutine once wait has passed, unless the view is closed by then. While a turn
+// waits for its model, it needs no goroutine here. A panic ends the part.
+func (v *view) after(wait time.Duration, part func()) *time.Timer {
+	v.live.Add(1)
+	return time.AfterFunc(wait, func() {
+		defer v.live.Done()
 		if err := panics.Try(func() error { part(); return nil }); err != nil {
 			v.outbox.log.Error("live view ended", "err", err, panics.Stack(err))
 		}
@@ -85,6 +94,11 @@ func (v *view) wake() {
 	select {
 	case v.news <- struct{}{}:
 	default:
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.show != nil && v.shower == nil && !v.closed {
+		v.shower = v.show()
 	}
 }
 
@@ -124,6 +138,14 @@ func (v *view) passText(c Streamer) {
 // Close implements [chat.Live].
 func (v *view) Close() {
 	v.stop()
+	v.mu.Lock()
+	v.closed = true
+	for _, timer := range []*time.Timer{v.shower, v.typer} {
+		if timer != nil && timer.Stop() {
+			v.live.Done()
+		}
+	}
+	v.mu.Unlock()
 	v.live.Wait()
 }
 
@@ -148,18 +170,24 @@ func (v *view) latest() chat.Reply {
 	return r
 }
 
+// typing shows a typing sign, and the next one a while later.
 func (v *view) typing(ctx context.Context, c Typer) {
-	for wait := typingDelay; Sleep(ctx, wait); {
-		wait = typingInterval
-		err := panics.Try(func() error {
-			ctx, cancel := context.WithTimeout(ctx, taskTimeout)
-			defer cancel()
-			return c.Typing(ctx, v.reply.To)
-		})
-		if err != nil && ctx.Err() == nil {
-			wait = v.waitAfter(err, wait)
-		}
+	wait := typingInterval
+	err := panics.Try(func() error {
+		ctx, cancel := context.WithTimeout(ctx, taskTimeout)
+		defer cancel()
+		return c.Typing(ctx, v.reply.To)
+	})
+	if err != nil && ctx.Err() == nil {
+		wait = v.waitAfter(err, wait)
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed || ctx.Err() != nil {
+		return
+	}
+	v.live.Add(1)
+	v.typer.Reset(wait)
 }
 
 func (v *view) stream(ctx context.Context, c Streamer) {
@@ -185,9 +213,8 @@ func (v *view) edit(ctx context.Context) {
 	d := &delivery{outbox: v.outbox, id: v.reply.ID, reply: v.reply, live: true}
 	v.outbox.views.Store(v, nil)
 	defer v.leave(ctx, d)
-	wait := showDelay
-	failed := false
-	for failed || v.waitForNews(ctx) {
+	var wait time.Duration
+	for failed := false; failed || v.waitForNews(ctx); {
 		if !Sleep(ctx, wait) {
 			return
 		}
@@ -204,8 +231,8 @@ func (v *view) edit(ctx context.Context) {
 	}
 }
 
-// showLatest makes the messages of d show the reply as it is so far. Replies that were
-// in the outbox before are sent first (P9).
+// showLatest makes the messages of d show the reply as it is so far. Replies that were in the outbox before are
+// sent first (P9).
 func (v *view) showLatest(ctx context.Context, d *delivery) error {
 	if err := d.load(ctx); err != nil {
 		return err
@@ -242,8 +269,7 @@ func (v *view) showLatest(ctx context.Context, d *delivery) error {
 	}
 }
 
-// leave records what the messages say in the end, and whether other replies came below
-// them.
+// leave records what the messages say in the end, and whether other replies came below them.
 func (v *view) leave(ctx context.Context, d *delivery) {
 	v.outbox.views.Delete(v)
 	defer d.exit()

@@ -2,6 +2,7 @@ package channels_test
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -342,6 +343,38 @@ func TestLiveTyping(t *testing.T) {
 		}
 		h.stop()
 	})
+}
+
+// A view has a goroutine only while it shows something, and none once it is closed, also if its turn goes on
+// telling it things.
+func TestLiveWaitsWithoutGoroutines(t *testing.T) {
+	for _, powers := range []channeltest.Power{channeltest.All, channeltest.Streams} {
+		in(t, func(t *testing.T, m *machine) {
+			h := m.start(powers)
+			timetest.Sleep(time.Second)
+			before := runtime.NumGoroutine()
+			var views []chat.Live
+			for i := range 50 {
+				views = append(views, h.Live(t.Context(), reply(fmt.Sprint(i), "")))
+			}
+			for range 20 {
+				timetest.Sleep(500 * time.Millisecond)
+				if n := runtime.NumGoroutine() - before; n > 10 {
+					t.Fatalf("50 views without news have %d goroutines", n)
+				}
+			}
+			for _, live := range views {
+				live.Close()
+				live.Show("too late")
+			}
+			ops := len(m.fake.Ops())
+			timetest.Sleep(time.Minute)
+			if n := len(m.fake.Ops()) - ops; n != 0 {
+				t.Errorf("%d operations after Close", n)
+			}
+			h.stop()
+		})
+	}
 }
 
 func TestLiveStreamer(t *testing.T) {
