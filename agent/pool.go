@@ -20,8 +20,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"parley/agent/activity"
 	"parley/agent/budget"
 	"parley/agent/conversation"
@@ -47,8 +45,8 @@ type Pool struct {
 	album      *conversation.Album
 	ratios     conversation.TokenRatios
 	activities *activity.Set
-	turns      *semaphore.Weighted // the places of turns under way
-	besides    *semaphore.Weighted // the places of commands that are answered beside turns
+	turns      *activity.Places // of turns under way
+	besides    *activity.Places // of commands that are answered beside turns
 	guard      *deadletter.Guard
 	suspended  *deadletter.Suspended
 	letters    *deadletter.Letters
@@ -69,8 +67,8 @@ func New(c Config, s Settings) *Pool {
 		prompts:    conversation.NewPrompts(c.Store, c.Log),
 		album:      conversation.NewAlbum(c.Workspace),
 		activities: activity.NewSet(),
-		turns:      semaphore.NewWeighted(int64(c.Turns)),
-		besides:    semaphore.NewWeighted(maxCommands),
+		turns:      activity.NewPlaces(c.Turns),
+		besides:    activity.NewPlaces(maxCommands),
 		guard:      deadletter.NewGuard(c.Store.Bucket(store.BucketSuspended), c.Log),
 		suspended:  deadletter.NewSuspended(c.Store.Bucket(store.BucketSuspended), c.Log),
 		began:      time.Now(),

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
@@ -53,7 +51,7 @@ type worker struct {
 	joined  []delivery // what joined the turn under way
 	solo    bool       // nothing joins it
 	begun   func()     // ends the time in which the process may be dying over the turn
-	places  []*semaphore.Weighted
+	places  []func()   // each gives back a place that the worker has
 }
 
 // serve answers what has come in. What fails is tried again, so that the order
@@ -132,19 +130,20 @@ func (w *worker) next() error {
 	return nil
 }
 
-// hold waits for a place of s, which the worker has until it rests.
-func (w *worker) hold(ctx context.Context, s *semaphore.Weighted) error {
-	if err := s.Acquire(ctx, 1); err != nil {
+// hold waits for one of the places, which the worker has until it rests.
+func (w *worker) hold(ctx context.Context, places *activity.Places) error {
+	release, err := places.Take(ctx)
+	if err != nil {
 		return err
 	}
-	w.places = append(w.places, s)
+	w.places = append(w.places, release)
 	return nil
 }
 
 // rest gives the worker's places back, and ends the suspicion against it.
 func (w *worker) rest() {
-	for _, s := range w.places {
-		s.Release(1)
+	for _, release := range w.places {
+		release()
 	}
 	w.places = nil
 	if w.begun != nil {
