@@ -143,7 +143,9 @@ os.chmod('gone', 0)
 
 // What code may leave is limited: the size of one file, how many, and how much in all.
 func TestTooManyFiles(t *testing.T) {
-	u := owner(t, interpreter(t, Config{Sandbox: unconfined()}))
+	p := interpreter(t, Config{Sandbox: unconfined()})
+	patient(p)
+	u := owner(t, p)
 	said, problem := u.run(Lenient, "for i in range(15): open('f%02d.txt' % i, 'w')")
 	if len(said.Files) != maxFiles || !strings.Contains(said.Note, "Not kept: there were more than 10 files.") {
 		t.Errorf("%+v, %s", said, problem)

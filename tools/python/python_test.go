@@ -311,7 +311,7 @@ func TestEndlessLoop(t *testing.T) {
 	u := owner(t, p)
 	start := time.Now()
 	u.wantProblem(Strict, "while True: pass", "Execution timeout (5s limit in 'strict' mode)")
-	if took := time.Since(start); took < 4*time.Second || took > 30*time.Second {
+	if took := time.Since(start); took < 4*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	for _, level := range []Level{Standard, Lenient} {
