@@ -61,7 +61,7 @@ func (v *supervisor) callOpen(ctx context.Context, call tools.Call, r request) (
 	for attempt := 0; ; attempt++ {
 		v.wake(limited)
 		if a.Round > 0 { // else the person would have answered for nothing
-			v.awaitNext(limited, nil, handshakeWait)
+			v.awaitNext(limited, nil, v.config.handshakeWait())
 		}
 		if v.offering.isWithheld(call.Name) {
 			return failure(r.what, "Withheld", msgWithheld), nil

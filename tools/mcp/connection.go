@@ -63,9 +63,9 @@ func (v *supervisor) connect() (*connection, error) {
 		doubt:   make(chan struct{}, 1),
 		open:    map[*openCall]bool{},
 	}
-	limit := handshakeTimeout
+	limit := v.config.handshakeTimeout()
 	if len(v.server.registries()) > 0 {
-		limit = fetchTimeout
+		limit = max(limit, fetchTimeout)
 	}
 	errLate := fmt.Errorf("the server did not answer the handshake within %v", limit)
 	late := time.AfterFunc(limit, func() { cancel(errLate) })
@@ -165,7 +165,7 @@ func (c *connection) options() *sdk.ClientOptions {
 
 // list returns what the server offers.
 func (c *connection) list() (l Listing, err error) {
-	ctx, stop := context.WithTimeout(c.ctx, handshakeTimeout)
+	ctx, stop := context.WithTimeout(c.ctx, c.v.config.handshakeTimeout())
 	defer stop()
 	hello := c.session.InitializeResult()
 	l.Protocol = hello.ProtocolVersion

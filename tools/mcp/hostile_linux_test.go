@@ -35,7 +35,7 @@ func newHostile(t *testing.T, mode string) *rig {
 // and later turns do not wait at all; the others are there.
 func TestHandshakeThatHangs(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]*mcp.Server{"bad": hostile(t, "hang"), "worse": hostile(t, "garbage"), "good": hostile(t, "plain")})
+	r := newRig(t, map[string]*mcp.Server{"bad": hostile(t, "hang"), "worse": hostile(t, "garbage"), "good": hostile(t, "plain")}, hasty)
 	begin := time.Now()
 	names := strings.Join(r.names(), " ")
 	if took := time.Since(begin); took > 18*time.Second || !strings.Contains(names, "mcp_good_ok") || strings.Contains(names, "bad") {

@@ -126,7 +126,7 @@ func TestKnownServers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]*mcp.Server{
 		"good": hostile(t, "plain"), "slow": hostile(t, "hang"), "dead": command("sh", "-c", "echo it is broken >&2; exit 7"),
-	}, known)
+	}, known, hasty)
 	begin := time.Now()
 	kit := r.kit()
 	if took := time.Since(begin); took > handshake/2 {
@@ -153,6 +153,9 @@ func TestKnownServers(t *testing.T) {
 }
 
 const handshake = 10 * time.Second
+
+// hasty has servers that hang be given up on.
+func hasty(c *mcp.Config) { c.Handshake = handshake }
 
 // R-S22: a tool that was approved before a restart, and is another one after it, is not called.
 func TestKnownToolChanges(t *testing.T) {

@@ -56,6 +56,10 @@ type Config struct {
 	// it. The next call connects it. 0 is for ever. Servers that are Eager stay connected.
 	IdleAfter time.Duration
 
+	// Handshake is how long a server may take to connect, and a turn waits for one that nobody has used
+	// before (D-031). 0 is 30 seconds for the server, and 10 for the turn.
+	Handshake time.Duration
+
 	// Redact removes the tokens of sign-ins from what servers return: a server may repeat what it was
 	// sent. nil leaves texts as they are.
 	Redact func(text string) string

@@ -68,6 +68,8 @@ func newRig(t testing.TB, servers map[string]*mcp.Server, change ...func(*mcp.Co
 		Sandbox: bwrap.New(bwrap.Config{Folder: t.TempDir(), Relay: self}),
 		Bare:    none.Runner{},
 		Folder:  t.TempDir(),
+
+		Handshake: 5 * time.Minute, // no machine is too slow
 	}
 	for _, f := range change {
 		f(&c)

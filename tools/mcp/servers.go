@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,8 +133,12 @@ func (s *Servers) Run(ctx context.Context) {
 	}
 }
 
-// handshakeWait is how long a turn waits for servers that nobody has used before (D-031).
-const handshakeWait = 10 * time.Second
+// handshakeWait returns how long a turn waits for servers that nobody has used before (D-031).
+func (c Config) handshakeWait() time.Duration { return cmp.Or(c.Handshake, 10*time.Second) }
+
+// handshakeTimeout returns how long a server may take until it is connected, and as much until its lists are
+// known: a small machine takes its time to start a program in Node.
+func (c Config) handshakeTimeout() time.Duration { return cmp.Or(c.Handshake, 30*time.Second) }
 
 // Tools implements [tools.Source]. A turn that is the first to need a server has it connected. Unless it
 // is known what the server offers, the turn waits for it, but not longer than 10 seconds after its

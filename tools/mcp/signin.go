@@ -108,7 +108,7 @@ func (s *Servers) end(k key) {
 
 // awaitAttempt waits until v is connected or another attempt to connect has failed.
 func awaitAttempt(ctx context.Context, v *supervisor) {
-	ctx, stop := context.WithTimeout(ctx, handshakeWait)
+	ctx, stop := context.WithTimeout(ctx, v.config.handshakeWait())
 	defer stop()
 	v.mu.Lock()
 	if v.phase == Failed || v.phase == SignedOut {

@@ -14,10 +14,7 @@ import (
 )
 
 const (
-	// handshakeTimeout is how long a server may take until it is connected and its lists are known.
-	handshakeTimeout = 10 * time.Second
-
-	// fetchTimeout is handshakeTimeout for a package runner, which may have to fetch the server.
+	// fetchTimeout is at least how long a package runner may take to connect: it may have to fetch the server.
 	fetchTimeout = 2 * time.Minute
 
 	minRetryDelay = time.Second
@@ -117,7 +114,7 @@ func (v *supervisor) stop(why error) {
 func (v *supervisor) run() {
 	defer v.settle()
 	defer v.setPhase(Ended, nil)
-	late := time.AfterFunc(handshakeWait, v.settle)
+	late := time.AfterFunc(v.config.handshakeWait(), v.settle)
 	defer late.Stop()
 	delay := minRetryDelay
 	last := "" // why there was no connection
@@ -303,7 +300,7 @@ func (v *supervisor) awaitFirst(ctx context.Context) {
 		return
 	default:
 	}
-	late := time.NewTimer(handshakeWait) // should run not have begun
+	late := time.NewTimer(v.config.handshakeWait()) // should run not have begun
 	defer late.Stop()
 	select {
 	case <-v.first:
