@@ -2,8 +2,10 @@ package workspace
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 )
 
 // first has the files and folders of a new workspace.
@@ -23,17 +25,47 @@ func (w *Workspace) Seed() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var written []string
+	var written, names []string
 	for _, e := range entries {
 		if w.tree.top.exists(e.Name()) {
 			continue
 		}
-		if err := seed(w.Names(), files, e.Name()); err != nil {
-			return written, fmt.Errorf("seed workspace: %w", err)
+		below, err := filesBelow(files, e.Name())
+		if err != nil {
+			return nil, err
 		}
+		names = append(names, below...)
 		written = append(written, e.Name())
 	}
+	if err := writeAll(w.Names(), files, names); err != nil {
+		return nil, fmt.Errorf("seed workspace: %w", err)
+	}
 	return written, nil
+}
+
+// filesBelow returns the file called name, or all in the folder with that name.
+func filesBelow(files fs.FS, name string) (names []string, err error) {
+	err = fs.WalkDir(files, name, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		names = append(names, name)
+		return nil
+	})
+	return names, err
+}
+
+// writeAll writes copies of files, side by side: so they share the time that the disk takes for each.
+func writeAll(to Names, files fs.FS, names []string) error {
+	errs := make([]error, len(names))
+	var writing sync.WaitGroup
+	for i, name := range names {
+		writing.Go(func() {
+			errs[i] = seed(to, files, name)
+		})
+	}
+	writing.Wait()
+	return errors.Join(errs...)
 }
 
 // First returns the text of a file of a new workspace, "" if there is no file of that name.
@@ -45,16 +77,11 @@ func First(name string) string {
 	return string(text)
 }
 
-// seed writes the file called name, or everything in the folder with that name.
+// seed writes a copy of the file called name.
 func seed(to Names, files fs.FS, name string) error {
-	return fs.WalkDir(files, name, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		return to.WriteFile(name, data)
-	})
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return err
+	}
+	return to.WriteFile(name, data)
 }
