@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"parley/llm"
 	"parley/tools/arguments"
@@ -21,12 +22,12 @@ import (
 //
 // New panics if no schema can be made for In.
 func New[In any](name, description string, fn func(context.Context, Call, In) (Result, error)) Tool {
-	schema, shown, err := arguments.SchemaOf(reflect.TypeFor[In]())
+	schema, err := arguments.SchemaOf(reflect.TypeFor[In]())
 	if err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err))
 	}
-	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema}}.parsed()
-	t.shown = shown
+	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema.Source()}, args: schema}
+	t.shown = sync.OnceValues(schema.Shown) // which takes as long as all else here
 	var usual In
 	if err := json.Unmarshal(t.args.Defaults(), &usual); err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err))
@@ -44,9 +45,14 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 // Spec returns t as models are shown it.
 func (t Tool) Spec() llm.ToolSpec {
 	spec := t.ToolSpec
-	if t.shown != nil && t.args.IsOf(t.Schema) { // it was not replaced
-		spec.Schema = t.shown
+	if t.shown == nil || !t.args.IsOf(t.Schema) { // it was replaced
+		return spec
 	}
+	shown, err := t.shown()
+	if err != nil { // it would have been one in New
+		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
+	}
+	spec.Schema = shown
 	return spec
 }
 

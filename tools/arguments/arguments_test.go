@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // wide is a schema with one property of each kind.
@@ -339,13 +341,19 @@ func TestSchemaOf(t *testing.T) {
 		`"flag":{"type":"boolean"}},` +
 		`"required":["path"]}`
 	for range 20 {
-		got, shown, err := SchemaOf(reflect.TypeFor[fields]())
+		s := must(SchemaOf(reflect.TypeFor[fields]()))
+		got := s.Source()
+		shown, err := s.Shown()
 		if string(got) != want || string(shown) != wantShown || err != nil {
 			t.Fatalf("got  %s, %v\nwant %s\nand  %s\nwant %s", got, err, want, shown, wantShown)
 		}
+		eachSchema(s.schema, func(js *jsonschema.Schema) { js.PropertyOrder = nil }) // it is not in the source
+		if parsed := ParseSchema(got); !reflect.DeepEqual(s, parsed) {
+			t.Fatalf("got  %s %+v\nwant %s %+v", JSON(s.schema), s.rest, JSON(parsed.schema), parsed.rest)
+		}
 	}
-	if got, _, err := SchemaOf(reflect.TypeFor[struct{}]()); string(got) != `{"type":"object","properties":{},"additionalProperties":false}` || err != nil {
-		t.Errorf("of nothing: %s, %v", got, err)
+	if got := must(SchemaOf(reflect.TypeFor[struct{}]())).Source(); string(got) != `{"type":"object","properties":{},"additionalProperties":false}` {
+		t.Errorf("of nothing: %s", got)
 	}
 	for _, bad := range []reflect.Type{
 		reflect.TypeFor[string](), reflect.TypeFor[struct{ F func() }](),
@@ -355,8 +363,8 @@ func TestSchemaOf(t *testing.T) {
 			A int `json:"a" limit:"min=one"`
 		}](),
 	} {
-		if s, _, err := SchemaOf(bad); err == nil {
-			t.Errorf("%v: %s, want an error", bad, s)
+		if s, err := SchemaOf(bad); err == nil {
+			t.Errorf("%v: %s, want an error", bad, s.Source())
 		}
 	}
 }
@@ -399,4 +407,11 @@ func FuzzCast(f *testing.F) {
 			t.Errorf("%s becomes %s: %v", args, js, err)
 		}
 	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -21,18 +21,25 @@ type Schema struct {
 
 // ParseSchema parses source. A broken one lets all arguments pass.
 func ParseSchema(source json.RawMessage) *Schema {
-	s := &Schema{source: source}
 	var js jsonschema.Schema
 	if json.Unmarshal(source, &js) != nil {
-		return s
+		return &Schema{source: source}
 	}
 	breakCircles(&js)
-	s.schema = &js
-	if !usual(&js) {
+	return newSchema(source, &js)
+}
+
+// newSchema returns the Schema of js, which has no circles and is what source says.
+func newSchema(source json.RawMessage, js *jsonschema.Schema) *Schema {
+	s := &Schema{source: source, schema: js}
+	if !usual(js) {
 		s.rest = resolve(js.CloneSchemas())
 	}
 	return s
 }
+
+// Source returns what s was parsed from.
+func (s *Schema) Source() json.RawMessage { return s.source }
 
 // IsOf reports whether s was parsed from source. A nil s was not.
 func (s *Schema) IsOf(source json.RawMessage) bool { return s != nil && bytes.Equal(s.source, source) }
@@ -189,7 +196,7 @@ func usual(s *jsonschema.Schema) bool {
 	rest.MinItems = nil
 	rest.MaxItems = nil
 	rest.AdditionalProperties = nil
-	if JSON(rest) != "true" {
+	if !reflect.ValueOf(rest).IsZero() && JSON(rest) != "true" {
 		return false
 	}
 	for _, p := range s.Properties {

@@ -11,29 +11,35 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaOf returns the schema of a struct, and the part of it that models are shown: not the limits of numbers
-// and lengths, of which a call that exceeds them is told. The same struct always gives the same bytes.
-func SchemaOf(t reflect.Type) (whole, shown json.RawMessage, err error) {
+// SchemaOf returns the schema of a struct. The same struct always gives the same bytes.
+func SchemaOf(t reflect.Type) (*Schema, error) {
 	s, err := jsonschema.ForType(t, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if s.Type != "object" {
-		return nil, nil, fmt.Errorf("%v is no struct", t)
+		return nil, fmt.Errorf("%v is no struct", t)
 	}
 	if s.Properties == nil {
 		s.Properties = map[string]*jsonschema.Schema{} // required by some vendors
 	}
 	if err := limit(s, t); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	dropNull(s)
-	if whole, err = json.Marshal(s); err != nil {
-		return nil, nil, err
+	source, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
 	}
-	eachSchema(s, dropLimits)
-	shown, err = json.Marshal(s)
-	return whole, shown, err
+	return newSchema(source, s), nil
+}
+
+// Shown returns the part of the schema of a struct that models are shown: not the limits of numbers and lengths,
+// of which a call that exceeds them is told.
+func (s *Schema) Shown() (json.RawMessage, error) {
+	shown := s.schema.CloneSchemas()
+	eachSchema(shown, dropLimits)
+	return json.Marshal(shown)
 }
 
 // dropLimits removes from s what models need not be shown.
