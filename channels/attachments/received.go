@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"strings"
 	"time"
 
 	"parley/store"
@@ -53,8 +54,9 @@ func (in *Inbox) noteReceived(ctx context.Context, name string, size int64, sum 
 var fileName = regexp.MustCompile(`inbox/(?:people/[\w-]+/)?\d{4}-\d\d-\d\d/[0-9a-f]{10}-`)
 
 // NoteUse notes that files which people sent are used, if text names any: the
-// arguments of a call.
+// arguments of a call, in JSON.
 func (in *Inbox) NoteUse(ctx context.Context, text string) {
+	text = strings.ReplaceAll(text, `\/`, "/") // as some models write it
 	for _, prefix := range fileName.FindAllString(text, -1) {
 		if err := in.noteUses(store.Deferred(ctx), prefix, time.Now().UTC()); err != nil {
 			in.cfg.Log.Warn("the use of a file that was sent was not noted", "path", prefix, "err", err)

@@ -80,7 +80,7 @@ func (p *pass) visit(ctx context.Context, at workspace.Path, d fs.DirEntry, err 
 			p.days = append(p.days, at)
 		}
 		return nil
-	case p.isDraft(at):
+	case p.isDraft(at, d):
 		if err := p.cfg.Files.Remove(at); err != nil {
 			p.failed = append(p.failed, err)
 		}
@@ -99,8 +99,20 @@ func (p *pass) visit(ctx context.Context, at workspace.Path, d fs.DirEntry, err 
 }
 
 // isDraft reports whether the file at the path at was being written when a crash came.
-func (p *pass) isDraft(at workspace.Path) bool {
-	return strings.HasPrefix(at.Base(), ".new-") && dayFolder.MatchString(at.Dir().String()) && p.isOver(at.Dir())
+// One that is being written now is none: its message may be an old one that is tried again.
+func (p *pass) isDraft(at workspace.Path, d fs.DirEntry) bool {
+	if !strings.HasPrefix(at.Base(), ".new-") || !dayFolder.MatchString(at.Dir().String()) || !p.isOver(at.Dir()) {
+		return false
+	}
+	info, err := d.Info()
+	return err == nil && info.ModTime().Before(p.Before)
+}
+
+// isOld reports whether the messages of a day's folder are older than p.Before. The time of
+// a file's record is that of our clock, which may have been wrong.
+func (p *pass) isOld(folder workspace.Path) bool {
+	day, err := time.Parse(time.DateOnly, folder.Base())
+	return err == nil && day.Before(p.Before)
 }
 
 // isOver reports whether files come no more into the folder of a day.
@@ -126,7 +138,7 @@ func (p *pass) trim(ctx context.Context, at workspace.Path) (removed int, err er
 	switch {
 	case err != nil:
 		return 0, err
-	case r.Own, !r.last().Before(p.Before):
+	case r.Own, !r.last().Before(p.Before), !p.isOld(at.Dir()):
 		return 0, nil
 	}
 	unchanged, err := p.isUnchanged(at, r)
@@ -144,7 +156,7 @@ func (p *pass) trim(ctx context.Context, at workspace.Path) (removed int, err er
 }
 
 // adopt notes a file of which nothing is known: it came before there were records, or
-// a crash has lost its record.
+// a crash has lost its record. Nobody knows when it was used, so it counts as used now.
 func (p *pass) adopt(ctx context.Context, at workspace.Path, info fs.FileInfo) (r received, err error) {
 	f, err := p.cfg.Files.OpenBig(at)
 	if err != nil {
@@ -157,15 +169,20 @@ func (p *pass) adopt(ctx context.Context, at workspace.Path, info fs.FileInfo) (
 	}
 	r.Sum = hex.EncodeToString(sum.Sum(nil))
 	r.Time = info.ModTime().UTC()
+	r.Used = time.Now().UTC()
 	day, err := time.Parse(time.DateOnly, path.Base(path.Dir(at.String())))
 	r.Own = err != nil || r.Time.Sub(day) > fetchDelay
 	return r, p.received.Set(store.Deferred(ctx), at.String(), r)
 }
 
 // remove archives and removes the file at the path at, which info describes, unless
-// somebody changes it at this moment.
+// somebody uses or changes it meanwhile.
 func (p *pass) remove(ctx context.Context, at workspace.Path, info fs.FileInfo) (removed int, err error) {
 	if err := p.archive(at); err != nil {
+		return 0, err
+	}
+	r, _, err := p.received.Get(ctx, at.String())
+	if err != nil || !r.last().Before(p.Before) {
 		return 0, err
 	}
 	now, err := p.cfg.Files.Stat(at)
