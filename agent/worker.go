@@ -238,16 +238,16 @@ func mayBeInAlbum(f chat.File) bool { return f.Ref != "" && !f.Voice }
 
 // handle answers deliveries: one command, or messages.
 func (w *worker) handle(deliveries []delivery) error {
-	first := deliveries[0]
+	first := &deliveries[0] // not copied: the stack is held while the model thinks
 	if first.command == "new" {
-		return w.renew(first)
+		return w.renew(*first)
 	}
 	defer w.rest()
 	switch deaths, last := w.pool.guard.Blame(first.Key()); {
 	case last, first.resumed != nil && first.resumed.Dismissed:
-		return w.giveUp(first)
+		return w.giveUp(*first)
 	case deaths >= deadletter.MaxDeaths:
-		return w.suspendCrashing(first)
+		return w.suspendCrashing(*first)
 	}
 	places := w.pool.turns
 	if w.beside {
@@ -260,7 +260,7 @@ func (w *worker) handle(deliveries []delivery) error {
 		return err
 	}
 	if c := w.pool.findCommand(first.command); c != nil && c.Do != nil {
-		return w.runCommand(first, c)
+		return w.runCommand(*first, c)
 	}
 	return w.turn(deliveries)
 }
@@ -349,7 +349,7 @@ func (w *worker) dequeue(ctx context.Context, d delivery) error {
 func (w *worker) turn(deliveries []delivery) (err error) {
 	ctx, stop := context.WithCancelCause(w.hard)
 	defer stop(nil)
-	first := deliveries[0].Message
+	first := &deliveries[0].Message
 	t := turn{
 		pool: w.pool, worker: w, deliveries: deliveries, live: live.NewView(w.pool.texts.Steps),
 		activity: &activity.Activity{
@@ -369,7 +369,7 @@ func (w *worker) turn(deliveries []delivery) (err error) {
 	}
 	defer func() { ended(string(t.outcome)) }()
 	panicked := w.pool.guarded("a turn of "+string(w.id), func() {
-		t.session, err = w.openFor(first)
+		t.session, err = w.openFor(*first)
 		if err != nil {
 			return
 		}

@@ -11,17 +11,25 @@ import (
 // Limit gives a model that much time for an answer, all attempts included. After
 // that it fails with TimedOut (P11).
 func Limit(total time.Duration) func(Model) Model {
-	return func(m Model) Model {
-		return ModelFunc(func(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
-			limited, cancel := context.WithTimeout(ctx, total)
-			defer cancel()
-			msg, err := m.Generate(limited, req, stream)
-			if err != nil && limited.Err() != nil && ctx.Err() == nil {
-				return Message{}, &Error{Kind: TimedOut, Err: fmt.Errorf("no whole answer within %v", total)}
-			}
-			return msg, err
-		})
+	return func(m Model) Model { return &limited{model: m, total: total} }
+}
+
+// A limited model has so much time for an answer. It and its like are types instead of functions, because a request
+// waits in all of them at once: each ModelFunc between them would take half a kilobyte of the stack of every turn.
+type limited struct {
+	model Model
+	total time.Duration
+}
+
+// Generate implements Model.
+func (l *limited) Generate(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
+	limited, cancel := context.WithTimeout(ctx, l.total)
+	defer cancel()
+	msg, err := l.model.Generate(limited, req, stream)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return Message{}, &Error{Kind: TimedOut, Err: fmt.Errorf("no whole answer within %v", l.total)}
 	}
+	return msg, err
 }
 
 const (
@@ -33,17 +41,16 @@ const (
 
 // Retry asks m again while the error is temporary, 4 times in all, and waits at
 // least as long as the provider asks (P11).
-func Retry(m Model) Model {
-	return ModelFunc(func(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
-		return generateWithRetries(ctx, m, req, stream)
-	})
-}
+func Retry(m Model) Model { return &retrying{m} }
 
-func generateWithRetries(ctx context.Context, m Model, req Request, stream func(Delta)) (Message, error) {
+type retrying struct{ model Model }
+
+// Generate implements Model.
+func (r *retrying) Generate(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
 	out := resettable{stream: stream}
 	start := time.Now()
 	for attempt := 1; ; attempt++ {
-		msg, err := m.Generate(ctx, req, out.send)
+		msg, err := r.model.Generate(ctx, req, out.send)
 		if err == nil {
 			return msg, nil
 		}
