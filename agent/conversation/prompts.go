@@ -107,7 +107,7 @@ func (p *Prompts) KeepTools(ctx context.Context, k *tools.Kit) *ToolSet {
 	defer p.removal.RUnlock()
 	b, _ := json.Marshal(text) // a schema is JSON
 	text.Digest = digestOf(string(b))
-	text.noted = time.Now()
+	text.noted = time.Now().Round(0) // so that it ages while the machine sleeps, as what is noted of its use does
 	if p.note(ctx, text.Digest, string(b)) {
 		p.latest.Store(text)
 	}

@@ -82,7 +82,7 @@ type ToolSet struct {
 	Known []ToolTraits   // of all tools
 
 	Digest string    `json:"-"` // set once the ToolSet is kept
-	noted  time.Time // when its use was
+	noted  time.Time // when its use was noted
 }
 
 // ToolTraits are what must be known of a tool to treat its results in the same

@@ -58,3 +58,16 @@ func TestToolsAreThoseOfTheTurn(t *testing.T) {
 		}
 	}
 }
+
+// P28: the tools of a machine that slept for long are noted as used when it wakes: the monotonic clock stands still
+// while it sleeps, so it is not what their age is counted by.
+func TestToolsAgeWhileTheMachineSleeps(t *testing.T) {
+	k, err := tools.NewKit(t.Context(), tools.Scope{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := NewPrompts(mem.New(), slog.New(slog.DiscardHandler)).KeepTools(t.Context(), k)
+	if set.noted.IsZero() || set.noted != set.noted.Round(0) { //nolint:staticcheck // Equal compares no monotonic clock
+		t.Errorf("the use was noted at %v", set.noted)
+	}
+}
