@@ -1,9 +1,14 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +38,68 @@ func TestCloseWaitsForOpen(t *testing.T) {
 	go close(goOn)
 	if err := c.Close(); err != nil || !closed {
 		t.Errorf("Close returned %v; the gateway is closed: %v", err, closed)
+	}
+}
+
+// newServedClient returns a Client of a gateway that answers with do, and what it prints.
+func newServedClient(t *testing.T, do http.HandlerFunc) (*Client, *bytes.Buffer) {
+	socket := filepath.Join(t.TempDir(), "admin.sock")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(do)
+	server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	t.Cleanup(server.Close)
+	c := NewClient(socket)
+	var out bytes.Buffer
+	c.Out = &out
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, &out
+}
+
+// Of a conversation that is not stored any more, each command names it, and says why that may be.
+func TestUnknownConversation(t *testing.T) {
+	c, _ := newServedClient(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error": {"message": "not found; it may have been deleted"}}`, http.StatusNotFound)
+	})
+	const want = "nothing is stored of a conversation telegram:42: parley sessions list shows all there are; " +
+		"it may have been deleted, or removed because it was old"
+	for name, do := range map[string]func(context.Context, string) error{
+		"show": c.PrintSession, "export": c.ExportSession, "delete": c.DeleteSession,
+		"replay": func(ctx context.Context, session string) error {
+			_, err := c.Recording(ctx, session)
+			return err
+		},
+	} {
+		if err := do(t.Context(), "telegram:42"); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A search that finds nothing says so.
+func TestSearchWithoutFinds(t *testing.T) {
+	c, out := newServedClient(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("q") != "" && r.FormValue("q") != "zebras tonight" {
+			t.Errorf("asked for %q", r.FormValue("q"))
+		}
+		_, _ = w.Write([]byte(`{"talks": [], "found": []}`))
+	})
+	if err := c.PrintSessions(t.Context(), []string{"zebras", "tonight"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, "Nothing like that was found") {
+		t.Errorf("printed %q", got)
+	}
+	out.Reset()
+	if err := c.PrintSessions(t.Context(), nil); err != nil || out.Len() > 0 {
+		t.Errorf("a list printed %q, %v", out, err)
 	}
 }

@@ -119,6 +119,10 @@ func (c *Client) PrintSessions(ctx context.Context, words []string) error {
 	for _, s := range all.Talks {
 		t.row(s.Session, Moment(s.Last, c.Zone), chat.OneLine(s.Title))
 	}
+	if len(words) > 0 && len(all.Found) == 0 {
+		_, err := fmt.Fprintln(c.Out, "Nothing like that was found in what is stored.")
+		return err
+	}
 	for _, f := range all.Found {
 		t.row(f.Session, Moment(f.Entry.Time, c.Zone), chat.OneLine(f.Entry.Text))
 	}
@@ -127,11 +131,20 @@ func (c *Client) PrintSessions(ctx context.Context, words []string) error {
 
 func sessionPath(session string) string { return "/api/sessions/" + url.PathEscape(session) }
 
+// sessionError returns err, in words for the operator if it is that there is no such session.
+func sessionError(session string, err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("nothing is stored of a conversation %s: parley sessions list shows all there are; "+
+			"it may have been deleted, or removed because it was old", session)
+	}
+	return err
+}
+
 // PrintSession prints a conversation with its tool calls.
 func (c *Client) PrintSession(ctx context.Context, session string) error {
 	var conversation struct{ Entries []chat.Entry }
 	if err := c.Ask(ctx, "GET", sessionPath(session), nil, &conversation); err != nil {
-		return err
+		return sessionError(session, err)
 	}
 	for _, e := range conversation.Entries {
 		_, err := fmt.Fprintf(c.Out, "%s  %s %s\n", Moment(e.Time, c.Zone), e.Kind, chat.OneLine(e.Who))
@@ -147,19 +160,19 @@ func (c *Client) PrintSession(ctx context.Context, session string) error {
 
 // ExportSession prints a conversation as Markdown.
 func (c *Client) ExportSession(ctx context.Context, session string) error {
-	return c.copyAnswer(ctx, c.Out, sessionPath(session)+"/export")
+	return sessionError(session, c.copyAnswer(ctx, c.Out, sessionPath(session)+"/export"))
 }
 
 // DeleteSession deletes a conversation.
 func (c *Client) DeleteSession(ctx context.Context, session string) error {
-	return c.Ask(ctx, "DELETE", sessionPath(session), nil, nil)
+	return sessionError(session, c.Ask(ctx, "DELETE", sessionPath(session), nil, nil))
 }
 
 // Recording returns what was recorded of a session.
 func (c *Client) Recording(ctx context.Context, session string) ([]byte, error) {
 	answer, err := c.Request(ctx, "GET", sessionPath(session)+"/recording", nil)
 	if err != nil {
-		return nil, err
+		return nil, sessionError(session, err)
 	}
 	defer answer.Close()
 	return io.ReadAll(answer)
