@@ -175,10 +175,10 @@ func TestLine(t *testing.T) {
 	for i := range 10 {
 		all = append(all, sizes.Sample{
 			Time:  end.Add(time.Duration(i-9) * 24 * time.Hour),
-			Bytes: map[string]int64{"conversations": int64(i+1) * 1e9, "audit": 5e6, "jobs": 2e3, "undo": 0},
+			Bytes: map[string]int64{"conversations": int64(i+1) * 1e9, "audit": 5e6, "jobs": 2e3, "usage": 120, "undo": 0},
 		})
 	}
-	want := "10.0 GB (conversations 10.0 GB, audit 5.0 MB, jobs 2 kB), measured 2026-11-23 03:10." +
+	want := "10.0 GB (conversations 10.0 GB, audit 5.0 MB, jobs 2 kB, usage 120 bytes), measured 2026-11-23 03:10." +
 		" Since 2026-11-22: +1.0 GB. Since 2026-11-16: +7.0 GB."
 	if got := sizes.Line(all, time.UTC, say); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
