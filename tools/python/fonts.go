@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"parley/tools/sandbox"
@@ -31,49 +32,62 @@ const fontProgram = "import matplotlib.font_manager, matplotlib.backends.backend
 // once, without the model's code and in a sandbox of its own, and each run that may draw is given a copy:
 // what a run does to its copy reaches no other run (R-S20).
 type fontList struct {
-	log    *slog.Logger  // may be nil
-	place  chan struct{} // of the one who may look at what follows, and make the list
-	name   string        // of the file, in a scratch: it tells the version of its format
-	data   []byte        // nil: it is not made yet
-	failed time.Time     // when it could not be made; zero if that was never so
+	log    *slog.Logger             // may be nil
+	made   atomic.Pointer[fontFile] // nil: it is not made yet
+	place  chan struct{}            // of the one who may look at what follows, and make the list
+	failed time.Time                // when it could not be made; zero if that was never so
+}
+
+// A fontFile is the file that matplotlib keeps its list in. It is never changed.
+type fontFile struct {
+	name string // in a scratch: it tells the version of its format
+	data []byte
 }
 
 func newFontList(log *slog.Logger) *fontList {
 	return &fontList{log: log, place: make(chan struct{}, 1)}
 }
 
-// give writes the list into a folder, and has it made first if there is none. Without a list the run goes
-// on, since matplotlib can make one, and the operator is told once. The error is that of ctx, or that of
-// writing.
-func (f *fontList) give(
-	ctx context.Context, folder scratch, produce func(context.Context) (name string, data []byte, err error),
-) error {
+// prepare has the list made unless there is one. Without a list runs go on, since matplotlib can make one,
+// and the operator is told once. The error is that of ctx.
+func (f *fontList) prepare(ctx context.Context, produce func(context.Context) (*fontFile, error)) error {
+	if f.made.Load() != nil {
+		return nil
+	}
 	select {
 	case f.place <- struct{}{}:
 		defer func() { <-f.place }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if f.data == nil && (f.failed.IsZero() || time.Since(f.failed) >= fontRetry) {
-		var err error
-		f.name, f.data, err = produce(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			if f.log != nil && f.failed.IsZero() {
-				f.log.Warn("matplotlib's list of fonts was not made, so that charts take longer", "err", err)
-			}
-			f.failed = time.Now()
-		}
+	if f.made.Load() != nil || !f.failed.IsZero() && time.Since(f.failed) < fontRetry {
+		return nil
 	}
-	if f.data == nil {
+	file, err := produce(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+		f.made.Store(file)
+		return nil
+	}
+	if f.log != nil && f.failed.IsZero() {
+		f.log.Warn("matplotlib's list of fonts was not made, so that charts take longer", "err", err)
+	}
+	f.failed = time.Now()
+	return nil
+}
+
+// give writes the list into a folder, if there is one.
+func (f *fontList) give(folder scratch) error {
+	file := f.made.Load()
+	if file == nil {
 		return nil
 	}
 	if err := folder.root.Mkdir(fontFolder, 0o700); err != nil {
 		return fmt.Errorf("write the list of fonts: %w", err)
 	}
-	if err := folder.root.WriteFile(f.name, f.data, 0o600); err != nil {
+	if err := folder.root.WriteFile(file.name, file.data, 0o600); err != nil {
 		return fmt.Errorf("write the list of fonts: %w", err)
 	}
 	return nil
@@ -88,15 +102,15 @@ func (p *Interpreter) draws(level Level, code string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(code, name) })
 }
 
-// makeFonts has matplotlib make its list, and returns it with the name that it has in a scratch.
-func (p *Interpreter) makeFonts(ctx context.Context) (name string, data []byte, err error) {
+// makeFonts has matplotlib make its list.
+func (p *Interpreter) makeFonts(ctx context.Context) (*fontFile, error) {
 	path, err := p.find()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	folder, err := makeScratch()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	defer folder.remove()
 	s := folder.spec([]string{path, "-I", "-B", "-X", "utf8", "-c", fontProgram}, fontLimit)
@@ -105,23 +119,23 @@ func (p *Interpreter) makeFonts(ctx context.Context) (name string, data []byte, 
 	o, err := p.cfg.Sandbox.Run(ctx, s)
 	switch {
 	case err != nil:
-		return "", nil, err
+		return nil, err
 	case o.End != sandbox.Exited:
-		return "", nil, fmt.Errorf("the program ended: %s", o.End)
+		return nil, fmt.Errorf("the program ended: %s", o.End)
 	case o.Exit != 0:
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return "", nil, errors.New(cmp.Or(lines[len(lines)-1], fmt.Sprintf("exit code %d", o.Exit)))
+		return nil, errors.New(cmp.Or(lines[len(lines)-1], fmt.Sprintf("exit code %d", o.Exit)))
 	}
 	found, err := fs.Glob(listing{folder.root}, fontFiles)
 	if err != nil || len(found) == 0 {
-		return "", nil, cmp.Or(err, errors.New("it wrote none"))
+		return nil, cmp.Or(err, errors.New("it wrote none"))
 	}
-	data, err = folder.read(found[0], maxFile)
+	data, err := folder.read(found[0], maxFile)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	if !json.Valid(data) {
-		return "", nil, fmt.Errorf("%s is not JSON", found[0])
+		return nil, fmt.Errorf("%s is not JSON", found[0])
 	}
-	return found[0], data, nil
+	return &fontFile{found[0], data}, nil
 }

@@ -16,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/llm"
 	"parley/timetest"
+	"parley/tools"
 	"parley/tools/sandbox"
 )
 
@@ -258,13 +260,7 @@ func TestFontsAreMadeForAll(t *testing.T) {
 		var running sync.WaitGroup
 		run := func(ctx context.Context) {
 			running.Go(func() {
-				folder, err := makeScratch()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer folder.remove()
-				if _, err := u.p.run(ctx, folder, Standard, chart); !errors.Is(err, ctx.Err()) {
+				if _, err := u.p.execute(ctx, u.chartCall(), args{Code: chart, Strictness: Standard}); !errors.Is(err, ctx.Err()) {
 					t.Error(err)
 				}
 			})
@@ -282,6 +278,48 @@ func TestFontsAreMadeForAll(t *testing.T) {
 		list := "fontlist-v1.json={}"
 		if want := []string{list, list}; !slices.Equal(g.runs(), want) || made != 2 || logged.Len() > 0 {
 			t.Errorf("%q, want %q; it was made %d times; %s", g.runs(), want, made, logged)
+		}
+	})
+}
+
+// chartCall returns a call of u.
+func (u *person) chartCall() tools.Call {
+	return tools.Call{ToolCall: llm.ToolCall{ID: "c"}, Scope: u.scope}
+}
+
+// Runs that wait for the list take no places: those that draw nothing go on.
+func TestFontsHoldNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		g := &stage{make: func(_ context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
+			<-proceed
+			return sandbox.Outcome{End: sandbox.Exited}, writeFonts(s, "{}")
+		}}
+		u, _ := staged(t, g)
+		var running sync.WaitGroup
+		ended := 0
+		for range maxAtOnce + 1 {
+			running.Go(func() {
+				if _, err := u.p.execute(t.Context(), u.chartCall(), args{Code: chart, Strictness: Standard}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		running.Go(func() {
+			if _, err := u.p.execute(t.Context(), u.chartCall(), args{Code: "print(1)"}); err != nil {
+				t.Error(err)
+			}
+			ended++
+		})
+		synctest.Wait()
+		if ended != 1 {
+			t.Error("a run that draws nothing waits for the list of fonts")
+		}
+		close(proceed)
+		running.Wait()
+		if runs := g.runs(); len(runs) != maxAtOnce+2 || runs[0] != "" || slices.Contains(runs[1:], "") {
+			t.Errorf("the runs were given %q", runs)
 		}
 	})
 }

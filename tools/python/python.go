@@ -193,6 +193,11 @@ func (p *Interpreter) execute(ctx context.Context, c tools.Call, in args) (tools
 	if refused := p.refuse(ctx, c); refused.Failed {
 		return refused, nil
 	}
+	if p.draws(level, in.Code) { // before it takes a place: others need not wait for the list
+		if err := p.fonts.prepare(ctx, p.makeFonts); err != nil {
+			return tools.Result{}, err
+		}
+	}
 	select {
 	case p.places <- struct{}{}:
 		defer func() { <-p.places }()

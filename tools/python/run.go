@@ -43,7 +43,7 @@ func (p *Interpreter) run(ctx context.Context, folder scratch, level Level, code
 		return done, err
 	}
 	if p.draws(level, code) {
-		if err := p.fonts.give(ctx, folder, p.makeFonts); err != nil {
+		if err := p.fonts.give(folder); err != nil {
 			return done, err
 		}
 	}
