@@ -354,13 +354,14 @@ func TestLiveWaitsWithoutGoroutines(t *testing.T) {
 			timetest.Sleep(time.Second)
 			before := runtime.NumGoroutine()
 			var views []chat.Live
-			for i := range 50 {
+			for i := range 500 {
 				views = append(views, h.Live(t.Context(), reply(fmt.Sprint(i), "")))
 			}
 			for range 20 {
 				timetest.Sleep(500 * time.Millisecond)
-				if n := runtime.NumGoroutine() - before; n > 10 {
-					t.Fatalf("50 views without news have %d goroutines", n)
+				// While a goroutine ends, NumGoroutine may be wrong by as many as a processor keeps for reuse.
+				if n := runtime.NumGoroutine() - before; n > 250 {
+					t.Fatalf("500 views without news have %d goroutines", n)
 				}
 			}
 			for _, live := range views {
