@@ -288,11 +288,12 @@ func TestTrimCrashAnywhere(t *testing.T) {
 func TestTrimDamagedRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSent(t)
-		name := s.send("a.txt", "of a")
+		name := s.put("inbox/2000-01-01/0123456789-a.txt", "of a", time.Now())
+		timetest.Sleep(30 * days)
 		if _, err := s.store.Bucket(store.BucketReceived).Put(t.Context(), name, []byte("{"), store.Any); err != nil {
 			t.Fatal(err)
 		}
-		if n := s.trim(1); n != 0 || len(s.left()) != 1 {
+		if n := s.trim(7 * days); n != 0 || len(s.left()) != 1 {
 			t.Errorf("%d files were removed", n)
 		}
 	})
