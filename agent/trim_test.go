@@ -75,15 +75,15 @@ func TestTrimWhileTalking(t *testing.T) {
 		}
 
 		told := h.transcript("test:1")
-		if want := "removed  [what was said before 2000-01-21 was removed because it was old]"; told[0] != want {
+		if want := "removed  [what was said before 2000-01-21 was removed because it was old, but for what the model is still shown]"; told[0] != want {
 			t.Errorf("the transcript begins with %q, want %q", told[0], want)
 		}
 		if !strings.HasPrefix(told[1], "heard 7 w") {
 			t.Errorf("the next entry is %.40q", told[1])
 		}
 		for text, want := range map[string]string{
-			"/search w2":                      "What was said here before 2000-01-21 is not kept any more.",
-			fmt.Sprintf("/search w%d", turns): "is not kept any more.",
+			"/search w2":                      "What was said here before 2000-01-21 is not kept any more, but for what I am still shown.",
+			fmt.Sprintf("/search w%d", turns): "is not kept any more, but for what I am still shown.",
 		} {
 			h.mu.Lock()
 			h.sent = nil
@@ -179,7 +179,7 @@ func TestTrimEndsOldConversations(t *testing.T) {
 		}
 		var printed strings.Builder
 		(&replay.Printer{Out: &printed, Zone: time.UTC}).PrintNone(r)
-		if !strings.Contains(printed.String(), "was removed because it was old") {
+		if !strings.Contains(printed.String(), "was removed because it was old, but for what the model was still shown") {
 			t.Errorf("replay prints %q", &printed)
 		}
 		if got := strings.Join(h.transcript("test:3"), ", "); got != "heard Anna hello, said main You said hello, heard Anna slow, said main You said slow" {

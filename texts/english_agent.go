@@ -96,7 +96,7 @@ func englishAgent() Agent {
 			NoSearch:    "Write /search and the words that you look for.",
 			NotFound:    "I found nothing like that in what was said here.",
 			NotSearched: "A part of this conversation is damaged on disk, and I could not look there.",
-			NotKept:     "What was said here before %s is not kept any more.",
+			NotKept:     "What was said here before %s is not kept any more, but for what I am still shown.",
 			Found:       "Said here, the latest first:",
 			Me:          "I",
 

@@ -79,7 +79,8 @@ func (ss *Sessions) removedEntry(ctx context.Context, id chat.SessionID) (e chat
 		return e, false
 	}
 	before := st.Removed.Before.In(ss.zone)
-	text := fmt.Sprintf("[what was said before %s was removed because it was old]", before.Format(time.DateOnly))
+	text := "[what was said before " + before.Format(time.DateOnly) +
+		" was removed because it was old, but for what the model is still shown]"
 	return chat.Entry{Kind: chat.Removed, Time: before, Text: text}, true
 }
 

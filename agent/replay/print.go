@@ -47,7 +47,8 @@ func (p *Printer) PrintNone(r *Recording) {
 // printRemoved prints that what was said before a time was removed, unless that is zero.
 func (p *Printer) printRemoved(before time.Time) {
 	if !before.IsZero() {
-		p.line("What was said before %s was removed because it was old.\n", before.In(p.Zone).Format(time.DateOnly))
+		day := before.In(p.Zone).Format(time.DateOnly)
+		p.line("What was said before %s was removed because it was old, but for what the model was still shown.\n", day)
 	}
 }
 
