@@ -23,6 +23,13 @@ import (
 // ErrNotFound says that what was asked for does not exist.
 var ErrNotFound = errors.New("not found")
 
+// A notFoundError is an answer that says what does not exist, in words for people. It is
+// ErrNotFound.
+type notFoundError string
+
+func (e notFoundError) Error() string        { return string(e) }
+func (e notFoundError) Is(target error) bool { return target == ErrNotFound }
+
 // A Refusal is why a gateway does not do what it was asked.
 type Refusal string
 
@@ -162,7 +169,7 @@ func readRefusal(resp *http.Response) error {
 	case text == "":
 		return fmt.Errorf("the gateway says %s", resp.Status)
 	case resp.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%w: %s", ErrNotFound, text)
+		return notFoundError(text)
 	}
 	return Refusal(text)
 }

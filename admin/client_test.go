@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -101,5 +102,18 @@ func TestSearchWithoutFinds(t *testing.T) {
 	out.Reset()
 	if err := c.PrintSessions(t.Context(), nil); err != nil || out.Len() > 0 {
 		t.Errorf("a list printed %q, %v", out, err)
+	}
+}
+
+// What does not exist is told once.
+func TestNotFoundOnce(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error": {"message": "not found; it may have been deleted"}}`: "not found; it may have been deleted",
+		`{"error": "no tool named x"}`:                                  "no tool named x",
+	} {
+		err := readRefusal(&http.Response{StatusCode: http.StatusNotFound, Body: io.NopCloser(strings.NewReader(body))})
+		if !errors.Is(err, ErrNotFound) || err.Error() != want {
+			t.Errorf("%s is read as %v", body, err)
+		}
 	}
 }

@@ -260,8 +260,7 @@ func (c *Client) printChanges(r manage.Report) error {
 // explainNoServer returns err or, if it says that there is no such server, what to do.
 func explainNoServer(err error) error {
 	if errors.Is(err, ErrNotFound) {
-		return errors.New(cmp.Or(strings.TrimPrefix(err.Error(), ErrNotFound.Error()+": "), err.Error()) +
-			"; parley mcp list shows what there is")
+		return fmt.Errorf("%w; parley mcp list shows what there is", err)
 	}
 	return err
 }

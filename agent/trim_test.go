@@ -44,8 +44,19 @@ func records(t *testing.T, l store.Log) (n int) {
 	return n
 }
 
+// title returns the title of a session.
+func (h *house) title(id chat.SessionID) string {
+	h.t.Helper()
+	st, _, err := h.pool.Sessions().Lookup(h.t.Context(), id)
+	if err != nil {
+		h.t.Error(err)
+	}
+	return st.Title
+}
+
 // P28: a conversation goes on over the edge: the model is shown the same, and search,
-// transcripts and replay say plainly what they can no longer tell.
+// transcripts and replay say plainly what they can no longer tell. Its title is one of what
+// is left, and what was removed is not among what a search finds.
 func TestTrimWhileTalking(t *testing.T) {
 	const turns = 120
 	s := &shelf{sum: echoing}
@@ -74,7 +85,15 @@ func TestTrimWhileTalking(t *testing.T) {
 			t.Errorf("the model was shown %s\nand now %s", shown, again)
 		}
 
+		finds, err := h.pool.Sessions().Search(t.Context(), nil, "nobody said that", 9)
+		if err != nil || len(finds) > 0 {
+			t.Errorf("what is removed is found: %v, %v", finds, err)
+		}
 		told := h.transcript("test:1")
+		title, _, _ := strings.Cut(h.title("test:1"), " ")
+		if title == "w0" || !strings.HasPrefix(told[1], "heard 7 "+title+" ") {
+			t.Errorf("the title begins with %q", title)
+		}
 		if want := "removed  [what was said before 2000-01-21 was removed because it was old, but for what the model is still shown]"; told[0] != want {
 			t.Errorf("the transcript begins with %q, want %q", told[0], want)
 		}
@@ -185,10 +204,17 @@ func TestTrimEndsOldConversations(t *testing.T) {
 		if got := strings.Join(h.transcript("test:3"), ", "); got != "heard Anna hello, said main You said hello, heard Anna slow, said main You said slow" {
 			t.Errorf("a turn that was under way is told as %s", got)
 		}
+		titleThen := h.title("test:2")
 		h.deliver(at("2", "3", "and now?"))
 		synctest.Wait()
 		if got := spoken(h.asks[len(h.asks)-1], 9); got != "user and now?" {
 			t.Errorf("the model is asked %q", got)
+		}
+		if got := titleThen; got != "" {
+			t.Errorf("the title of a conversation of which nothing is left is %q", got)
+		}
+		if got := h.title("test:2"); got != "and now?" {
+			t.Errorf("the title of what was begun then is %q", got)
 		}
 		if st, _, err := h.pool.Sessions().Lookup(t.Context(), "test:2"); st.Model != "other" || err != nil {
 			t.Errorf("the session's model is %q, %v", st.Model, err)
@@ -221,11 +247,11 @@ func TestTrimCrashAnywhere(t *testing.T) {
 			}
 		}
 		young := conversation.State{Last: now.AddDate(0, 0, 1)}
-		add("test:goes on", "", conversation.State{From: 7, Last: young.Last}, turn("a1", -9), turn("a2", -1), turn("a3", 0), turn("a4", 1))
-		add("test:needs all", "", young, turn("b1", -9), turn("b2", 1))
+		add("test:goes on", "", conversation.State{From: 7, Last: young.Last, Title: "a1"}, turn("a1", -9), turn("a2", -1), turn("a3", 0), turn("a4", 1))
+		add("test:needs all", "", conversation.State{Last: young.Last, Title: "b1"}, turn("b1", -9), turn("b2", 1))
 		add("test:within", "", conversation.State{From: 5, Last: young.Last}, turn("e1", -9), turn("e2", -8), turn("e3", 1))
 		add("test:over", "", conversation.State{Last: now.AddDate(0, 0, -1)}, turn("c1", -40), turn("c2", -1))
-		again := conversation.State{Epoch: 1, Last: young.Last}
+		again := conversation.State{Epoch: 1, Last: young.Last, Title: "d1"}
 		add("test:anew", "", again, turn("d1", -9), turn("d2", -8)[:2])
 		add("test:anew", "#1", again, turn("d3", 1))
 		return s
@@ -261,6 +287,10 @@ func TestTrimCrashAnywhere(t *testing.T) {
 				}
 				if got := strings.TrimSpace(strings.Join(told, " ")); got != want {
 					t.Errorf("%s has %q, want %q", id, got, want)
+				}
+				titles := map[chat.SessionID]string{"test:goes on": "a3", "test:needs all": "b1", "test:anew": "d3", "test:within": "e2"}
+				if st, _, err := sessions.Lookup(t.Context(), id); st.Title != titles[id] || err != nil {
+					t.Errorf("%s has the title %q, %v; want %q", id, st.Title, err, titles[id])
 				}
 			}
 			if _, rev, err := sessions.Lookup(t.Context(), "test:over"); rev != 0 || err != nil {

@@ -237,14 +237,18 @@ func needsAnswer(m chat.Message) bool {
 // Title returns the first words of the conversation.
 func (h *History) Title() string {
 	for _, e := range h.view.entries {
-		if title := chat.Shorten(chat.OneLine(chat.ClipMiddle(e.said, 400)), maxTitle); title != "" {
+		if title := TitleOf(e.said); title != "" {
 			return title
 		}
 	}
 	return ""
 }
 
-const maxTitle = 60 // characters
+// TitleOf returns the title of a conversation that begins with text, "" if it makes none.
+func TitleOf(text string) string {
+	const maxTitle = 60 // characters
+	return chat.Shorten(chat.OneLine(chat.ClipMiddle(text, 400)), maxTitle)
+}
 
 // Begin opens a turn that answers m, unless one is open.
 func (h *History) Begin(m chat.Message) {

@@ -27,7 +27,7 @@ func (ss *Sessions) SearchIn(ctx context.Context, prefix, words string, most int
 // words, in upper or lower case, in one of the sessions for which in returns
 // true; nil means any. It reads a bounded amount of text, the latest
 // conversations first. Behind the places come entries that stand for what is
-// damaged (P21) or was removed because it was old: the words may have been said in it.
+// damaged (P21): the words may have been said in it.
 func (ss *Sessions) Search(
 	ctx context.Context, in func(chat.SessionID) bool, words string, most int,
 ) (finds []chat.Find, err error) {
@@ -49,7 +49,7 @@ func (ss *Sessions) Search(
 			if left -= len(e.Text); left < 0 {
 				return withLost(finds, lost, most), nil
 			}
-			if e.Kind == chat.Lost || e.Kind == chat.Removed {
+			if e.Kind == chat.Lost {
 				lost = append(lost, chat.Find{Session: t.Session, Entry: e})
 			}
 			if e.Kind != chat.Heard && e.Kind != chat.Said {

@@ -95,7 +95,9 @@ func (ss *Sessions) NoteTurn(ctx context.Context, s *Session, began time.Time) e
 	}
 	return ss.Update(ctx, s.ID, func(st *State) {
 		st.From = from
-		st.Title = title
+		if st.Title == known.Title { // otherwise it was trimmed meanwhile
+			st.Title = title
+		}
 		st.Last = now
 		if st.Began.IsZero() {
 			st.Began = began

@@ -108,7 +108,14 @@ func (c Commands) Search(ctx context.Context, m chat.Message) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	st, _, err := c.Sessions.Lookup(ctx, m.Session())
+	if err != nil {
+		return "", err
+	}
 	finds, notes := c.splitNotes(finds)
+	if st.Removed.Seq > 0 {
+		notes = conversation.Join(say.NotKept.With(st.Removed.Before.In(c.Zone).Format(time.DateOnly)), notes)
+	}
 	if len(finds) == 0 {
 		return conversation.Join(say.NotFound, notes), nil
 	}
@@ -129,16 +136,12 @@ func (c Commands) Search(ctx context.Context, m chat.Message) (string, error) {
 // splitNotes takes from finds those that stand for what could not be searched, and
 // returns what the person is told of these.
 func (c Commands) splitNotes(finds []chat.Find) (found []chat.Find, notes string) {
-	var damaged, removed string
 	for _, f := range finds {
-		switch f.Entry.Kind {
-		case chat.Lost:
-			damaged = c.Texts.Commands.NotSearched
-		case chat.Removed:
-			removed = c.Texts.Commands.NotKept.With(f.Entry.Time.In(c.Zone).Format(time.DateOnly))
-		default:
+		if f.Entry.Kind == chat.Lost {
+			notes = c.Texts.Commands.NotSearched
+		} else {
 			found = append(found, f)
 		}
 	}
-	return found, conversation.Join(removed, damaged)
+	return found, notes
 }

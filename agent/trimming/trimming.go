@@ -60,8 +60,11 @@ func (t Trimmer) trim(ctx context.Context, id chat.SessionID, pass store.Trimmin
 		}
 	}
 	nothing, err := t.trimSession(ctx, id, pass)
-	if err != nil || !nothing {
+	if err != nil {
 		return err
+	}
+	if !nothing {
+		return t.retitle(ctx, id)
 	}
 	return t.whenIdle(ctx, id, func() error {
 		nothing, err := t.trimSession(ctx, id, pass) // nobody has spoken meanwhile
@@ -95,4 +98,34 @@ func (t Trimmer) whenIdle(ctx context.Context, id chat.SessionID, do func() erro
 	}
 	defer leave()
 	return do()
+}
+
+// retitle gives the session id the title of what is left of it, if what was said first was
+// removed.
+func (t Trimmer) retitle(ctx context.Context, id chat.SessionID) error {
+	st, rev, err := t.Sessions.Lookup(ctx, id)
+	if err != nil || rev == 0 || st.Removed.Seq == 0 {
+		return err
+	}
+	title, err := t.firstTitle(ctx, id)
+	if err != nil || title == st.Title {
+		return err
+	}
+	return t.Sessions.Update(ctx, id, func(st *conversation.State) { st.Title = title })
+}
+
+// firstTitle returns the title of the first message of the session id that makes one.
+func (t Trimmer) firstTitle(ctx context.Context, id chat.SessionID) (string, error) {
+	for r, err := range t.Sessions.Journal(ctx, id) {
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return "", err
+		}
+		if r.Heard == nil {
+			continue
+		}
+		if title := conversation.TitleOf(r.Heard.Text); title != "" {
+			return title, nil
+		}
+	}
+	return "", nil
 }

@@ -68,13 +68,16 @@ func (l *conversationList) set(ctx context.Context, at chat.Address, conv conver
 func (l *conversationList) noteActivity(ctx context.Context, at chat.Address, conv conversation, e logEntry) error {
 	title := conv.Title
 	if title == "" && e.Who == whoPerson {
-		title = chat.Shorten(chat.OneLine(e.Text), 60)
+		title = titleOf(e)
 	}
 	if conv.Used && title == conv.Title && e.Time.Sub(conv.Last) < time.Minute {
 		return nil
 	}
 	return l.set(ctx, at, conversation{Title: title, Last: e.Time, Used: true, Asks: conv.Asks})
 }
+
+// titleOf returns the title of a conversation that begins with the entry e.
+func titleOf(e logEntry) string { return chat.Shorten(chat.OneLine(e.Text), 60) }
 
 // of returns the conversations of person, the latest first. There is at least one.
 func (l *conversationList) of(ctx context.Context, person string) ([]listItem, error) {

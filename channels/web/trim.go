@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/chat"
@@ -85,7 +86,7 @@ func (rm *room) trimEntries(ctx context.Context, t store.Trimming) (removed int,
 	rm.writeMu.Lock()
 	defer rm.writeMu.Unlock()
 	var last uint64
-	var files []string
+	var files, titles []string
 	lines := map[string][][]byte{}
 	for e, err := range rm.entriesAfter(ctx, 0) {
 		if err != nil {
@@ -99,8 +100,11 @@ func (rm *room) trimEntries(ctx context.Context, t store.Trimming) (removed int,
 		for _, f := range e.Files {
 			files = append(files, f.ID)
 		}
-		if e.Who == whoPage { // it is damaged
+		switch e.Who {
+		case whoPage: // it is damaged
 			continue
+		case whoPerson:
+			titles = append(titles, titleOf(e))
 		}
 		line, err := json.Marshal(archivedMessage{rm.address.Chat, rm.address.Thread, e})
 		if err != nil {
@@ -125,6 +129,32 @@ func (rm *room) trimEntries(ctx context.Context, t store.Trimming) (removed int,
 	if err := rm.updateAskCount(ctx, last); err != nil && !errors.Is(err, errGone) {
 		return 0, err
 	}
+	if err := rm.retitle(ctx, titles, last); err != nil && !errors.Is(err, errGone) {
+		return 0, err
+	}
 	rm.seqs = nil
 	return removed, rm.log.Trim(ctx, last)
+}
+
+// retitle gives the conversation the title of what comes after number seq, if its title is one
+// of those of entries that are removed. One that the person has given it stays. The caller
+// holds writeMu.
+func (rm *room) retitle(ctx context.Context, removed []string, seq uint64) error {
+	conv, err := rm.c.conversations.get(ctx, rm.address)
+	if err != nil || conv.Title == "" || !slices.Contains(removed, conv.Title) {
+		return err
+	}
+	conv.Title = ""
+	for e, err := range rm.entriesAfter(ctx, seq) {
+		if err != nil {
+			return err
+		}
+		if e.Who == whoPerson {
+			conv.Title = titleOf(e)
+		}
+		if conv.Title != "" {
+			break
+		}
+	}
+	return rm.c.conversations.set(ctx, rm.address, conv)
 }

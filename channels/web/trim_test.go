@@ -100,3 +100,64 @@ func TestTrim(t *testing.T) {
 		},
 	})
 }
+
+// P28: a title that was made of what is removed goes with it, with a crash anywhere; one that
+// the person has chosen stays.
+func TestTrimTitles(t *testing.T) {
+	now := time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC)
+	open := func(s store.Store) *Channel {
+		c, err := New(Config{Name: "web", Store: s, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	retentiontest.Run(t, retentiontest.Case{
+		Open: func() store.Store {
+			s := mem.New()
+			c := open(s)
+			for id, said := range map[string][]string{
+				"emptied": {"secret"}, "goes-on": {"secret", "public"}, "chosen": {"secret", "public"}, "young": {"", "public"},
+			} {
+				title := said[0]
+				switch id {
+				case "chosen":
+					title = "Mine"
+				case "young":
+					title = "public"
+				}
+				at := c.address("ann", id)
+				if err := c.conversations.set(t.Context(), at, conversation{Title: title, Last: now, Used: true}); err != nil {
+					t.Fatal(err)
+				}
+				rm, leave := c.openRoom(at)
+				for i, text := range said {
+					e := logEntry{ID: fmt.Sprint(id, i), Who: whoPerson, Text: text, Time: now.AddDate(0, 0, i-1)}
+					if _, _, err := rm.appendEntry(t.Context(), e); err != nil {
+						t.Fatal(err)
+					}
+				}
+				leave()
+			}
+			return s
+		},
+		Before: now,
+		Trim: func(s store.Store, pass store.Trimming) error {
+			has := func(context.Context, chat.SessionID) (bool, error) { return true, nil }
+			return Trim(t.Context(), open(s), pass, has)
+		},
+		Archived: []string{`"text":"secret","time":"2024-03-31T00:00:00Z"}`, `"text":"secret","time":"2024-03-31T00:00:00Z"}`,
+			`"text":"secret","time":"2024-03-31T00:00:00Z"}`, `"text":"","time":"2024-03-31T00:00:00Z"}`},
+		Check: func(t *testing.T, s store.Store) {
+			t.Helper()
+			c := open(s)
+			for id, want := range map[string]string{"emptied": "", "goes-on": "public", "chosen": "Mine", "young": "public"} {
+				conv, err := c.conversations.get(t.Context(), c.address("ann", id))
+				if err != nil || conv.Title != want {
+					t.Errorf("%s has the title %q, %v; want %q", id, conv.Title, err, want)
+				}
+			}
+		},
+	})
+}
