@@ -27,7 +27,7 @@ type Event struct {
 
 // A Chain is a log of events, each with the digest of the one before, so that none
 // can be changed, removed, added or moved unnoticed, short of rewriting all later
-// ones. Records removed by Trim are named in a record too. The digest of the last
+// ones. Records removed by TrimTo and TrimBefore are named in a record too. The digest of the last
 // record is in a bucket, which is written before and after an append: this
 // distinguishes an append that a crash interrupted from a record that somebody
 // removed or added.
@@ -45,7 +45,7 @@ type Chain struct {
 type link struct {
 	N       int    `json:"n"` // from 1
 	Prev    string `json:"prev"`
-	Removed *tip   `json:"removed,omitempty"` // the last of the records that Trim removed
+	Removed *tip   `json:"removed,omitempty"` // the last of the records that were removed
 	Event
 }
 
@@ -101,40 +101,6 @@ func (c *Chain) append(ctx context.Context, l link) error {
 	}
 	if err := c.mark(store.Deferred(ctx), next); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
-	}
-	return nil
-}
-
-// Trim removes all but the last keep records, once there are a tenth more. It
-// appends a record that says so: otherwise Verify would report the removed records
-// as missing. Appends wait in the meantime.
-func (c *Chain) Trim(ctx context.Context, keep int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at, err := c.end(ctx)
-	if err != nil || at.Seq <= uint64(keep) {
-		return err
-	}
-	last := at.Seq - uint64(keep) // to be removed
-	for rec, err := range c.log.Since(ctx, 0) {
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
-			return fmt.Errorf("trim chain: %w", err)
-		}
-		if rec.Seq+uint64(keep/10) > last {
-			return nil
-		}
-		break
-	}
-	for rec, err := range c.log.Since(ctx, last-1) {
-		var l link
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
-			return fmt.Errorf("trim chain: %w", err)
-		}
-		if err != nil || json.Unmarshal(rec.Body, &l) != nil { // the next one may be whole
-			continue
-		}
-		what := fmt.Sprintf("the entries up to number %d were removed: %d are kept", l.N, keep)
-		return c.remove(ctx, rec.Seq, tip{l.N, digest(rec.Body)}, what)
 	}
 	return nil
 }

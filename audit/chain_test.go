@@ -107,7 +107,8 @@ func TestChainTrim(t *testing.T) {
 	c := chain(s)
 	trim := func(keep int) {
 		t.Helper()
-		if err := c.Trim(t.Context(), keep); err != nil {
+		pass := store.Trimming{Step: func(int) error { return nil }}
+		if err := c.TrimTo(t.Context(), pass, keep); err != nil {
 			t.Fatal(err)
 		}
 	}

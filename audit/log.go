@@ -61,8 +61,13 @@ func (l *Log) Add(kind, who, what string) {
 	}
 }
 
-// Run writes events and removes old records until ctx ends. Call [Log.Flush]
-// afterwards, when no more events are added.
+// Limit removes records until there are no more than are ever kept.
+func (l *Log) Limit(ctx context.Context, t store.Trimming) error {
+	return l.chain.TrimTo(ctx, t, maxRecords)
+}
+
+// Run writes events until ctx ends. Call [Log.Flush] afterwards, when no more events are
+// added.
 func (l *Log) Run(ctx context.Context) {
 	window := time.NewTicker(refusalWindow)
 	defer window.Stop()
@@ -73,9 +78,6 @@ func (l *Log) Run(ctx context.Context) {
 			l.writeLost()
 		case <-window.C:
 			l.writeRefusals()
-			if err := l.chain.Trim(ctx, maxRecords); err != nil {
-				l.log.Warn("old audit records not removed", "err", err)
-			}
 		case <-ctx.Done():
 			return
 		}

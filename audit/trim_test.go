@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,4 +66,75 @@ func TestTrimBeforeInSteps(t *testing.T) {
 		t.Errorf("%d steps, want 3", steps)
 	}
 	certain(t, c, 6) // of each step, and the record that tells of it
+}
+
+// P28, R-S27: events beyond the number that is kept are archived, too, with a crash anywhere.
+func TestTrimTo(t *testing.T) {
+	const events, surplus = 25, 4
+	var archived []string
+	for n := range surplus {
+		archived = append(archived, fmt.Sprintf(`"what":"%d"}`, n+1))
+	}
+	retentiontest.Run(t, retentiontest.Case{
+		Open: func() store.Store {
+			s := mem.New()
+			for n := range events {
+				note(t, chain(s), fmt.Sprint(n+1))
+			}
+			return s
+		},
+		Trim: func(s store.Store, pass store.Trimming) error {
+			keep := -surplus // and what tells of those that are removed
+			for _, err := range s.Log("audit").Since(t.Context(), 0) {
+				if err != nil {
+					return err
+				}
+				keep++
+			}
+			if keep < events-surplus {
+				return nil
+			}
+			return chain(s).TrimTo(t.Context(), pass, keep)
+		},
+		Archived: archived,
+		Check: func(t *testing.T, s store.Store) {
+			t.Helper()
+			c := chain(s)
+			got := whats(t, c, events)
+			if len(got) < events-surplus+1 || got[0] != "5" || !strings.HasPrefix(got[events-surplus], "the entries up to number 4 were removed: ") {
+				t.Errorf("left are %q", got)
+			}
+			certain(t, c, len(got))
+		},
+	})
+}
+
+// P28: many events beyond the limit go in several steps, and appends can come between.
+func TestTrimToInSteps(t *testing.T) {
+	s := mem.New()
+	c := chain(s)
+	for range 1300 {
+		note(t, c, "old")
+	}
+	steps, archived := 0, 0
+	pass := store.Trimming{
+		Step: func(int) error {
+			steps++
+			return c.Append(t.Context(), audit.Event{Time: time.Now(), Kind: "tool", What: "young"})
+		},
+		Archive: func(_ string, lines ...[]byte) error {
+			archived += len(lines)
+			return nil
+		},
+	}
+	if err := c.TrimTo(t.Context(), pass, 100); err != nil {
+		t.Fatal(err)
+	}
+	if steps != 3 || archived != 1200 {
+		t.Errorf("%d steps, %d archived; want 3 and 1200", steps, archived)
+	}
+	certain(t, c, 100+6) // of each step, and the record that tells of it
+	if err := c.TrimTo(t.Context(), pass, 100); err != nil || archived != 1200 {
+		t.Errorf("%d archived, less than a tenth beyond what is kept; %v", archived, err)
+	}
 }

@@ -4,9 +4,12 @@
 package retention
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"parley/store"
@@ -16,6 +19,8 @@ const (
 	startDelay = 10 * time.Minute // after a start, which has other things to do
 	nightHour  = 3                // at which the parts are trimmed, before memory is consolidated
 	stepPause  = 5 * time.Millisecond
+	// limitInterval is how often it is looked for what is more than a limit.
+	limitInterval = 10 * time.Minute
 	// maxClockStep is how far the wall clock may have been set while the Keeper waited.
 	maxClockStep = time.Hour
 	// afterClockStep is how long somebody has to set it right again, and afterLongStep if
@@ -32,6 +37,9 @@ type Part struct {
 	Period func() time.Duration
 	// Trim removes what is older.
 	Trim func(context.Context, store.Trimming) error
+	// Limit removes what is more than there may be, however young it is; nil: there may be
+	// any number. It may be called while Trim is.
+	Limit func(context.Context, store.Trimming) error
 }
 
 // A Keeper trims parts.
@@ -40,21 +48,27 @@ type Keeper struct {
 	Zone    *time.Location // in which it is night
 	Archive Archive
 	Log     *slog.Logger
-	// Removed is told of each step: how many entries of a part were removed.
+	// Removed is told of each step: how many entries of a part were removed. It may be called
+	// concurrently.
 	Removed func(part string, entries int)
+	Faults  *Faults // of the archive
 	// After is called after each pass over all parts; may be nil.
 	After func(context.Context, time.Time)
 	// Now tells the time; nil is time.Now.
 	Now func() time.Time
 }
 
-// Run trims all parts a while after the start, and then every night, until ctx ends.
+// Run trims all parts a while after the start, and then every night, until ctx ends. What is
+// more than a limit is removed every ten minutes.
 // If the clock was set meanwhile it waits for another hour: a clock that is wrong must not
 // make everything old. A machine that slept looks the same, and may sleep every night.
 func (k Keeper) Run(ctx context.Context) {
 	if k.Now == nil {
 		k.Now = time.Now
 	}
+	var limits sync.WaitGroup
+	defer limits.Wait()
+	limits.Go(func() { k.keepLimits(ctx) })
 	wait := startDelay
 	for {
 		began, clock := time.Now(), k.Now().Round(0)
@@ -90,30 +104,88 @@ func (k Keeper) untilNight(now time.Time) time.Duration {
 	return next.Sub(now)
 }
 
-// TrimAll trims all parts once. A failure of one stops no other.
-func (k Keeper) TrimAll(ctx context.Context, now time.Time) {
-	for _, p := range k.Parts {
-		period := p.Period()
-		if period <= 0 || ctx.Err() != nil {
-			continue
+// keepLimits removes what is more than a limit, now and then, until ctx ends.
+func (k Keeper) keepLimits(ctx context.Context) {
+	next := time.NewTicker(limitInterval)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
 		}
-		removed, err := k.trim(ctx, p, now.Add(-period))
-		if err != nil && ctx.Err() == nil {
-			k.Log.Warn("old entries not removed", "part", p.Name, "err", err)
-		}
-		if removed > 0 {
-			k.Log.Info("old entries removed", "part", p.Name, "entries", removed, "older", period)
+		for _, p := range k.Parts {
+			if p.Limit == nil {
+				continue
+			}
+			removed, archived, err := k.pass(ctx, p.Name, store.Trimming{}, p.Limit)
+			if err != nil && ctx.Err() == nil {
+				k.Log.Warn("entries beyond the limit not removed", "part", p.Name, "err", err)
+			}
+			if removed > 0 {
+				k.Log.Info("entries beyond the limit removed", "part", p.Name, "entries", removed)
+			}
+			if archived.tried {
+				k.Faults.set(p.Name, archived.err)
+			}
 		}
 	}
 }
 
-// trim trims p and returns how many entries were removed.
-func (k Keeper) trim(ctx context.Context, p Part, before time.Time) (removed int, err error) {
-	t := store.Trimming{Before: before}
+// TrimAll trims all parts once. A failure of one stops no other.
+func (k Keeper) TrimAll(ctx context.Context, now time.Time) {
+	for _, p := range k.Parts {
+		period := p.Period()
+		if ctx.Err() != nil {
+			return
+		}
+		if period <= 0 {
+			k.Faults.set(p.Name, nil)
+			continue
+		}
+		removed, archived, err := k.pass(ctx, p.Name, store.Trimming{Before: now.Add(-period)}, p.Trim)
+		if err != nil && ctx.Err() == nil {
+			k.Log.Warn("old entries not removed", "part", p.Name, "err", err)
+		}
+		if removed > 0 {
+			k.Log.Info("old entries removed", "part", p.Name, "entries", removed, "older", inDays(period))
+		}
+		if archived.err != nil || ctx.Err() == nil {
+			k.Faults.set(p.Name, archived.err)
+		}
+	}
+}
+
+// inDays returns a period as the config spells it.
+func inDays(period time.Duration) string {
+	const day = 24 * time.Hour
+	if period%day != 0 {
+		return period.String()
+	}
+	return fmt.Sprintf("%dd", period/day)
+}
+
+// An archiving is what became of what a pass wanted to archive.
+type archiving struct {
+	tried bool
+	err   error // the first one
+}
+
+// note notes how it went to archive something.
+func (a *archiving) note(err error) error {
+	a.tried = true
+	a.err = cmp.Or(a.err, err)
+	return err
+}
+
+// pass has trim remove what t says from a part, and returns how many entries were removed.
+func (k Keeper) pass(
+	ctx context.Context, part string, t store.Trimming, trim func(context.Context, store.Trimming) error,
+) (removed int, archived archiving, err error) {
 	t.Step = func(n int) error {
 		if n > 0 {
 			removed += n
-			k.Removed(p.Name, n)
+			k.Removed(part, n)
 		}
 		select {
 		case <-ctx.Done():
@@ -123,9 +195,13 @@ func (k Keeper) trim(ctx context.Context, p Part, before time.Time) (removed int
 		}
 	}
 	if k.Archive.Wanted() {
-		t.Archive = func(name string, lines ...[]byte) error { return k.Archive.Add(p.Name, name, lines...) }
-		t.ArchiveFile = func(name string, from io.Reader) error { return k.Archive.AddFile(p.Name, name, from) }
+		t.Archive = func(name string, lines ...[]byte) error {
+			return archived.note(k.Archive.Add(part, name, lines...))
+		}
+		t.ArchiveFile = func(name string, from io.Reader) error {
+			return archived.note(k.Archive.AddFile(part, name, from))
+		}
 	}
-	err = p.Trim(ctx, t)
-	return removed, err
+	err = trim(ctx, t)
+	return removed, archived, err
 }

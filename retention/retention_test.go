@@ -3,6 +3,7 @@ package retention_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -31,6 +32,7 @@ func keeper(archive retention.Archive, periods ...time.Duration) (k retention.Ke
 		Archive: archive,
 		Log:     slog.New(slog.DiscardHandler),
 		Removed: func(string, int) {},
+		Faults:  &retention.Faults{},
 	}
 	for _, period := range periods {
 		k.Parts = append(k.Parts, retention.Part{
@@ -228,4 +230,123 @@ func TestArchiveFiles(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 { // R-S6
 		t.Errorf("the file is %v, %v", info.Mode(), err)
 	}
+}
+
+// P28: what is more than a limit is removed every ten minutes, and archived, too.
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := retention.Archive{Dir: filepath.Join(t.TempDir(), "archive"), Wanted: func() bool { return true }}
+		k, _ := keeper(a, 0, 0)
+		counted, limited := 0, 0
+		k.Removed = func(_ string, n int) { counted += n }
+		k.Parts[1].Limit = func(_ context.Context, pass store.Trimming) error {
+			limited++
+			return errors.Join(pass.Save("name", fmt.Append(nil, limited)), pass.Step(2))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			k.Run(ctx)
+			close(ended)
+		}()
+		timetest.Sleep(31 * time.Minute)
+		stop()
+		<-ended
+		text, err := os.ReadFile(filepath.Join(a.Dir, "part", "name.jsonl"))
+		if limited != 3 || counted != 6 || string(text) != "1\n2\n3\n" || err != nil {
+			t.Errorf("%d times, %d removed, archived %q, %v", limited, counted, text, err)
+		}
+	})
+}
+
+// P28: an archive that cannot be written is told until it can be.
+func TestFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wanted := true
+		dir := filepath.Join(t.TempDir(), "archive")
+		k, _ := keeper(retention.Archive{Dir: dir, Wanted: func() bool { return wanted }}, time.Hour, time.Hour)
+		period := time.Hour
+		k.Parts[0].Name = "other"
+		k.Parts[0].Trim = func(context.Context, store.Trimming) error { return nil }
+		k.Parts[1].Period = func() time.Duration { return period }
+		calls := 0
+		k.Parts[1].Trim = func(_ context.Context, pass store.Trimming) error {
+			calls++
+			if calls == 2 { // what comes later succeeds
+				return errors.Join(pass.Save("broken", []byte("1")), pass.Save("sound", []byte("1")))
+			}
+			return pass.Save("broken", []byte("1"))
+		}
+		trim := func(want string) {
+			t.Helper()
+			k.TrimAll(t.Context(), time.Now())
+			part, err := k.Faults.First()
+			if want == "" && (err != nil || part != "") || want != "" && (part != "part" || err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("the fault of %q is %v; want %q", part, err, want)
+			}
+		}
+		trim("")
+		inTheWay := filepath.Join(dir, "part", "broken.jsonl")
+		if err := errors.Join(os.Remove(inTheWay), os.Mkdir(inTheWay, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		trim("is a directory")
+		trim("is a directory")
+		wanted = false
+		trim("")
+		wanted = true
+		trim("is a directory")
+		period = 0
+		trim("")
+		period = time.Hour
+		trim("is a directory")
+		if err := os.Remove(inTheWay); err != nil {
+			t.Fatal(err)
+		}
+		trim("")
+	})
+}
+
+// P28: what is beyond a limit is told of if it cannot be archived.
+func TestFaultOfLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "archive")
+		k, _ := keeper(retention.Archive{Dir: dir, Wanted: func() bool { return true }}, 0)
+		k.Parts[0].Limit = func(_ context.Context, pass store.Trimming) error { return pass.Save("name", []byte("1")) }
+		if err := os.WriteFile(dir, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go k.Run(ctx)
+		timetest.Sleep(21 * time.Minute)
+		synctest.Wait()
+		if part, err := k.Faults.First(); part != "part" || err == nil {
+			t.Errorf("the fault of %q is %v", part, err)
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		timetest.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if part, err := k.Faults.First(); err != nil {
+			t.Errorf("the fault of %q is %v", part, err)
+		}
+	})
+}
+
+// The log says how old things are as the config does.
+func TestLogSaysDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text strings.Builder
+		k, _ := keeper(retention.Archive{Wanted: never}, 730*24*time.Hour, 36*time.Hour)
+		k.Log = slog.New(slog.NewTextHandler(&text, nil))
+		for i := range k.Parts {
+			k.Parts[i].Trim = func(_ context.Context, pass store.Trimming) error { return pass.Step(1) }
+		}
+		k.TrimAll(t.Context(), time.Now())
+		if got := text.String(); !strings.Contains(got, "older=730d\n") || !strings.Contains(got, "older=36h0m0s\n") {
+			t.Errorf("the log says %s", got)
+		}
+	})
 }

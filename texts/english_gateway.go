@@ -140,6 +140,7 @@ func englishGateway() Gateway {
 			SandboxNotKnown: "I am still finding out which sandbox works here.",
 			DeadLetters:     "Replies that could not be sent: %d, the last of them to %s: %s",
 			Damaged:         "The store is damaged on disk: %d entries cannot be read, the first is %s.",
+			NotArchived:     "What is old (%s) is not removed, because the archive cannot be written: %s",
 			OnDisk:          "On disk: %s",
 			NotMeasured:     "not measured yet; that is done once a day, first ten minutes after a start.",
 			NothingKept:     "nothing is kept there.",

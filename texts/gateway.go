@@ -124,6 +124,7 @@ type Report struct {
 
 	DeadLetters Format // how many replies could not be sent, the conversation of the last, why
 	Damaged     Format // how many entries of the store, the first of them
+	NotArchived Format // what is old, the error
 
 	OnDisk      Format // Sizes and Growth, or NotMeasured
 	NotMeasured string // nobody knows yet what takes how much of the disk

@@ -31,6 +31,7 @@ import (
 	"parley/host"
 	"parley/memory"
 	"parley/redact"
+	"parley/retention"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
 	"parley/sizes"
@@ -81,7 +82,8 @@ type gateway struct {
 	files         *workspace.Workspace
 	workspaceLock *os.File // nil if another gateway has it
 	space         host.Space
-	full          atomic.Bool // the last message did not fit on the disk (P19)
+	full          atomic.Bool      // the last message did not fit on the disk (P19)
+	faults        retention.Faults // what of the archive could not be written
 
 	// What receives, answers and wakes.
 	hub         *channels.Hub
@@ -351,7 +353,8 @@ func upkeepOf(g *gateway) upkeep.Upkeep {
 	return upkeep.Upkeep{
 		Periods: func() upkeep.Periods { return upkeep.Periods(g.now.Load().Retention) },
 		DataDir: g.Config.DataDir, Zone: g.Config.Zone(), Log: g.Log, Removed: g.observer.Removed,
-		Pool: g.pool, Hub: g.hub, Audit: g.auditLog, Page: g.browser, Files: g.attachments,
+		Faults: &g.faults,
+		Pool:   g.pool, Hub: g.hub, Audit: g.auditLog, Page: g.browser, Files: g.attachments,
 		HasJob: jobHostOf(g).exists, Forget: g.forgetSession,
 		Sizes: sizes.Keeper{
 			Store: g.store, DataDir: g.Config.DataDir, Workspace: g.Config.Workspace,

@@ -93,9 +93,11 @@ func (g *gateway) tellOwners(ctx context.Context) {
 	}
 }
 
-// notices returns the notes of the start and what damage was found since.
+// notices returns the notes of the start, what damage was found since, and what is not archived.
 func (o ownerAPI) notices() []string {
-	return slices.Concat(o.app.startNotes(), damageWarning(o.app.texts.Gateway.Report, o.app.verifier.Damaged()))
+	say := o.app.texts.Gateway.Report
+	unarchived := upkeep.Warnings(&o.app.faults, say)
+	return slices.Concat(o.app.startNotes(), damageWarning(say, o.app.verifier.Damaged()), unarchived)
 }
 
 // damageWarning tells of the damaged places in the store, if there are any.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,10 +135,19 @@ func (o *Observer) write(ctx context.Context, w io.Writer) {
 }
 
 // Removed counts entries of a part of the store that were removed because they were old.
-func (o *Observer) Removed(part string, entries int) { o.removed.counter(part).Add(entries) }
+func (o *Observer) Removed(part string, entries int) {
+	o.removed.counter(snakeCase(part)).Add(entries)
+}
 
 // Measured notes how much of the disk a part takes.
-func (o *Observer) Measured(part string, bytes int64) { o.disk.gauge(part).Set(float64(bytes)) }
+func (o *Observer) Measured(part string, bytes int64) {
+	o.disk.gauge(snakeCase(part)).Set(float64(bytes))
+}
+
+// snakeCase returns the name of a part as labels spell it: "free_in_the_store".
+func snakeCase(part string) string {
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(part))
+}
 
 // Begun notes that a turn which answers m began in session s. The turn is to
 // run under the context that is returned, and to call end once, with one of

@@ -374,3 +374,11 @@ func TestLabelValuesAreEscaped(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Labels of parts are in snake case, whatever people are told.
+func TestLabelsOfParts(t *testing.T) {
+	o := observe.New(observe.Config{})
+	o.Measured("IDs that were seen", 7)
+	o.Removed("dead-letters", 3)
+	shows(t, o, `parley_disk_bytes{part="ids_that_were_seen"} 7`, `parley_retention_removed_total{part="dead_letters"} 3`)
+}

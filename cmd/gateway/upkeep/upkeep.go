@@ -39,6 +39,7 @@ type Upkeep struct {
 	Zone    *time.Location
 	Log     *slog.Logger
 	Removed func(part string, entries int)
+	Faults  *retention.Faults // what of the archive could not be written
 
 	// What takes how much of the disk is told after old things were removed.
 	Sizes sizes.Keeper
@@ -63,6 +64,7 @@ func (u Upkeep) Run(ctx context.Context) {
 		Archive: retention.Archive{Dir: filepath.Join(u.DataDir, retention.Folder), Wanted: u.archives},
 		Log:     u.Log,
 		Removed: u.Removed,
+		Faults:  u.Faults,
 		After:   u.measure,
 	}.Run(ctx)
 }
@@ -81,6 +83,15 @@ func Sizes(ctx context.Context, s store.Store, zone *time.Location, say texts.Re
 		samples = nil // as if nothing had been measured: the next sample takes its place
 	}
 	return sizes.Line(samples, zone, say)
+}
+
+// Warnings tells owners that old things stay because they cannot be archived.
+func Warnings(f *retention.Faults, say texts.Report) []string {
+	part, err := f.First()
+	if err != nil {
+		return []string{say.NotArchived.With(part, err)}
+	}
+	return nil
 }
 
 func (u Upkeep) archives() bool { return u.Periods().Keep == "archive" }
@@ -107,6 +118,7 @@ func (u Upkeep) Parts() []retention.Part {
 			Name:   "audit",
 			Period: func() time.Duration { return u.Periods().Audit },
 			Trim:   u.Audit.Chain().TrimBefore,
+			Limit:  u.Audit.Limit,
 		},
 		{
 			Name:   "dead-letters",

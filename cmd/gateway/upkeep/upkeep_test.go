@@ -46,6 +46,9 @@ func TestEveryPeriodCounts(t *testing.T) {
 		}
 	}
 	for _, part := range u.Parts() {
+		if (part.Limit != nil) != (part.Name == "audit") {
+			t.Errorf("%s has a limit, or has none", part.Name)
+		}
 		if used[part.Name] != 1 {
 			t.Errorf("%d periods say how long %s stay, or the name is not its own", used[part.Name], part.Name)
 		}
