@@ -19,7 +19,8 @@ const DeferLimit = time.Second
 // What must not be done twice must therefore not depend on a deferred change until a
 // later one has been acknowledged.
 //
-// A Store may make deferred changes as it makes others.
+// A Store may make deferred changes as it makes others. It does so when more than a few
+// megabytes of them are not on disk: so they are refused if that is full.
 func Deferred(ctx context.Context) context.Context {
 	return context.WithValue(ctx, deferredKey{}, true)
 }

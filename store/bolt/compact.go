@@ -297,7 +297,7 @@ func (w *writer) adoptCompact(c *compaction) error {
 	former := w.db.file.Swap(c.to.file.Load())
 	w.db.layers.Store(&layers{base: id.tx})
 	c.to = nil
-	former.release()
+	former.retire(func(err error) { w.log.Warn("former file of the store not closed", "err", err) })
 	if err := errors.Join(c.before("mark", c.path), w.mark(nil, true)); err != nil { // the file is of a later lineage
 		w.log.Debug("mark of the store not written", "err", err)
 	}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/store"
+	"parley/store/bolt/layer"
 	"parley/timetest"
 )
 
@@ -36,6 +38,14 @@ func (d *deferral) putDeferred(key string) error {
 		err = fmt.Errorf("a deferred change reads %q", val)
 	}
 	return errors.Join(err, errGet)
+}
+
+// fullDeferred puts a value while the disk takes nothing.
+func (d *deferral) fullDeferred(key, val string) error {
+	d.disk.fail(syscall.ENOSPC)
+	defer d.disk.heal()
+	_, err := d.Bucket("b").Put(store.Deferred(d.t.Context()), key, []byte(val), store.Any)
+	return err
 }
 
 // wantOnDisk wants a crash to leave these keys, after so many commits.
@@ -144,13 +154,57 @@ func TestDeferred(t *testing.T) {
 			return err
 		}},
 		{"too many", func(t *testing.T, d *deferral) error {
-			for range maxDeferred {
+			for range layer.MaxBacklog {
 				if err := d.putDeferred("a"); err != nil { // each with a revision
 					return err
 				}
 			}
 			d.wantOnDisk(1, "a")
 			return nil
+		}},
+		{"too many on a full disk", func(t *testing.T, d *deferral) error {
+			err := d.put("a")
+			refused := 0
+			for range layer.MaxBacklog {
+				if err := d.fullDeferred("b", "x"); err != nil {
+					refused++
+				}
+			}
+			if refused != layer.MaxBacklog/2 { // each with a revision
+				t.Errorf("%d changes were refused", refused)
+			}
+			timetest.Sleep(store.DeferLimit)
+			d.wantOnDisk(2, "a", "b")
+			return err
+		}},
+		{"too large", func(t *testing.T, d *deferral) error {
+			large := strings.Repeat("x", layer.MaxBacklogBytes/4)
+			for range 4 + 3 {
+				if _, err := d.Bucket("b").Put(store.Deferred(t.Context()), "a", []byte(large), store.Any); err != nil {
+					return err
+				}
+			}
+			d.wantOnDisk(1, "a")
+			return nil
+		}},
+		{"too large on a full disk", func(t *testing.T, d *deferral) error {
+			err := d.put("a")
+			large := strings.Repeat("x", layer.MaxBacklogBytes/4)
+			for i := range 6 {
+				err := d.fullDeferred("b", large)
+				if full := errors.Is(err, store.ErrFull); full != (i >= 3) || !full && err != nil {
+					t.Errorf("change %d: %v", i, err)
+				}
+			}
+			if err := d.fullDeferred("c", "small"); err != nil {
+				t.Errorf("a small change: %v", err)
+			}
+			timetest.Sleep(store.DeferLimit)
+			d.wantOnDisk(2, "a", "b", "c")
+			if val, _, err := d.Bucket("b").Get(t.Context(), "b"); len(val) != len(large) || err != nil {
+				t.Errorf("%d bytes are left, %v", len(val), err)
+			}
+			return err
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

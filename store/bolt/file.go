@@ -13,6 +13,8 @@ type file struct {
 	users  atomic.Int64 // the transactions that only read, and one for the database
 	closed chan struct{}
 	err    error // of closing it
+	// report is told err if nobody waits for it; nil: somebody does.
+	report func(err error)
 }
 
 func newFile(db *bbolt.DB) *file {
@@ -39,8 +41,17 @@ func (f *file) release() {
 	if f.users.Add(-1) > 0 {
 		return
 	}
-	f.err = f.bolt.Close()
+	if f.err = f.bolt.Close(); f.err != nil && f.report != nil {
+		f.report(f.err)
+	}
 	close(f.closed)
+}
+
+// retire ends the use of f by the database, and leaves f to who reads in it still. report is
+// told if it cannot be closed then.
+func (f *file) retire(report func(error)) {
+	f.report = report
+	f.release()
 }
 
 // close ends the use of f by the database, and waits for the others.

@@ -143,6 +143,13 @@ func (d *disk) fail(with error) {
 	d.with = with
 }
 
+// heal has no call fail any more.
+func (d *disk) heal() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failAt = 0
+}
+
 // hasFailedDrop reports whether the call that fails was made, and drops a segment: that is
 // done later, and stops nothing.
 func (d *disk) hasFailedDrop() bool {

@@ -36,29 +36,25 @@ type writer struct {
 	lastChange    uint64 // the last record of the log that has changes, or the last one that was moved
 	broken        error  // why nothing is written any more
 	id            identity
-	clean         bool           // nobody had touched the file since it was closed
-	wrote         bool           // into the file
-	marked        time.Time      // when the mark was last written
-	logMarked     bool           // the mark says that there is a log
-	checkpointing bool           // a checkpoint is going on
-	postponed     bool           // the last checkpoint found the disk full
-	unread        int            // see mark
-	scheduled     bool           // due is set
-	due           *time.Timer    // for the next checkpoint
-	compaction    *compaction    // that is going on; nil: none
-	deferred      []layer.Change // that readers see and the log has not
-	deferral      *time.Timer    // ends when the log must have them
+	clean         bool          // nobody had touched the file since it was closed
+	wrote         bool          // into the file
+	marked        time.Time     // when the mark was last written
+	logMarked     bool          // the mark says that there is a log
+	checkpointing bool          // a checkpoint is going on
+	postponed     bool          // the last checkpoint found the disk full
+	unread        int           // see mark
+	scheduled     bool          // due is set
+	due           *time.Timer   // for the next checkpoint
+	compaction    *compaction   // that is going on; nil: none
+	deferred      layer.Backlog // what readers see and the log has not
+	deferral      *time.Timer   // ends when the log must have it
 	// suspectFreelist says that the free list in memory may be wrong, because a
 	// fault interrupted a commit: the file is probed by the next Open.
 	suspectFreelist bool
 }
 
-const (
-	// maxBatch is how many calls share a commit at most.
-	maxBatch = 1024
-	// maxDeferred is how many changes wait for a commit at most.
-	maxDeferred = 4096
-)
+// maxBatch is how many calls share a commit at most.
+const maxBatch = 1024
 
 // An op is one change, and the channel that its caller waits on.
 type op struct {
@@ -167,10 +163,10 @@ func (w *writer) commitAll(batch []*op, errs []error) error {
 		return err
 	}
 	t, err := w.makeChanges(batch, errs)
-	if err != nil || len(w.deferred)+len(t.changes) == 0 {
+	if err != nil || len(w.deferred.Changes)+len(t.changes) == 0 {
 		return err
 	}
-	if canDefer(batch, errs) && len(w.deferred)+len(t.changes) <= maxDeferred {
+	if canDefer(batch, errs) && w.deferred.Takes(t.changes) {
 		return w.deferChanges(t)
 	}
 	return w.append(t)
@@ -195,10 +191,10 @@ func (w *writer) deferChanges(t *txn) error {
 	if err := w.beginLog(); err != nil { // a checkpoint may move them before
 		return err
 	}
-	if len(w.deferred) == 0 {
+	if len(w.deferred.Changes) == 0 {
 		w.deferral.Reset(store.DeferLimit)
 	}
-	w.deferred = append(w.deferred, t.changes...)
+	w.deferred.Add(t.changes)
 	w.show(t)
 	return nil
 }
@@ -220,7 +216,7 @@ func (w *writer) endDeferral() {
 }
 
 func (w *writer) appendDeferred() error {
-	if len(w.deferred) == 0 {
+	if len(w.deferred.Changes) == 0 {
 		return nil
 	}
 	l := w.db.layers.Load()
@@ -270,11 +266,11 @@ func (w *writer) append(t *txn) error {
 		return err
 	}
 	began := time.Now()
-	if err := w.wal.Append(layer.Encode(slices.Concat(w.deferred, t.changes))); err != nil {
+	if err := w.wal.Append(layer.Encode(slices.Concat(w.deferred.Changes, t.changes))); err != nil {
 		return w.logError(err)
 	}
 	w.lastChange = w.wal.Last()
-	w.deferred = nil
+	w.deferred = layer.Backlog{}
 	w.deferral.Stop()
 	if w.committed != nil {
 		w.committed(time.Since(began))
