@@ -141,6 +141,7 @@ func (w *writer) endCheckpoint(m move) error {
 	if err := w.wal.Drop(m.seq); err != nil {
 		w.log.Warn("segment of the log not removed", "err", err)
 	}
+	w.note = m.note
 	if err := w.addNote(m.note); err != nil { // which may use the dropped segment
 		return err
 	}

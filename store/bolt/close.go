@@ -9,6 +9,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt/mark"
+	"parley/store/bolt/pages"
 )
 
 // close moves what the log has, closes the file and marks it as closed, unless the
@@ -68,6 +69,7 @@ func (w *writer) saveFreelist() error {
 	}
 	w.id.logged = false
 	w.id.tx = tx
+	w.note = pages.NoteOf(w.db.path, tx)
 	return nil
 }
 
@@ -85,6 +87,7 @@ func (w *writer) mark(closed *mark.State, sync bool) error {
 		Closed:  closed,
 		Unread:  w.unread,
 	}
+	m.SetPageNotes(w.note, w.nextNote)
 	err := m.Write(w.db.path, sync)
 	w.logMarked = err == nil && m.Log && (sync || w.logMarked)
 	return err

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -28,7 +26,8 @@ import (
 //
 //  1. a checkpoint moves what the log has into both;
 //  2. the draft becomes a file of a later lineage that needs no log, and is synced;
-//  3. the file becomes one that needs no log, the mark says so, and the log is removed;
+//  3. the file becomes one that needs no log, the mark says so, and has the notes of both; the
+//     log is removed;
 //  4. the draft is renamed to the file, and the folder is synced;
 //  5. new transactions begin in it. Those that are under way end in the former one.
 //
@@ -43,26 +42,6 @@ type compaction struct {
 
 	copy *compact.Copy
 	to   *database // the draft; nil: it has become the file
-}
-
-// draftOf returns the path of the compact copy of the file at path.
-func draftOf(path string) string { return path + ".compact" }
-
-// resolve returns the path of the file itself if path is a link to it.
-func resolve(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
-// removeDraft removes what a crash has left of a compaction.
-func removeDraft(path string) error {
-	err := os.Remove(draftOf(resolve(path)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 var errCompacting = errors.New("the store is being compacted already")
@@ -156,9 +135,9 @@ func (w *writer) beginCompaction() (*compaction, error) {
 			return nil, err
 		}
 	}
-	c := &compaction{path: resolve(w.db.path), step: w.step}
+	c := &compaction{path: compact.Resolve(w.db.path), step: w.step}
 	if err := c.create(w.db); err != nil {
-		return nil, errors.Join(err, removeDraft(w.db.path))
+		return nil, errors.Join(err, compact.RemoveDraft(w.db.path))
 	}
 	w.compaction = c
 	return c, nil
@@ -169,16 +148,16 @@ func (c *compaction) create(from *database) error {
 	if err := c.before("create", c.path); err != nil {
 		return err
 	}
-	if err := removeDraft(c.path); err != nil {
+	if err := compact.RemoveDraft(c.path); err != nil {
 		return err
 	}
 	o := options()
 	o.NoSync = true // until it is complete
-	db, err := openFile(draftOf(c.path), o)
+	db, err := openFile(compact.DraftOf(c.path), o)
 	if err != nil {
 		return err
 	}
-	to := newDatabase(db, draftOf(c.path))
+	to := newDatabase(db, compact.DraftOf(c.path))
 	c.to = to
 	c.copy = compact.New(compact.Config{
 		View: from.view,
@@ -193,7 +172,7 @@ func (c *compaction) create(from *database) error {
 		},
 		FillPercent: fillPercent,
 	})
-	return copyOwner(draftOf(c.path), c.path)
+	return compact.CopyOwner(compact.DraftOf(c.path), c.path)
 }
 
 // view runs do in a transaction of the file that only reads.
@@ -220,27 +199,6 @@ func (w *writer) move(c *compaction, changes *layer.Layer, seq uint64) (m move) 
 		return m.err
 	})
 	return m
-}
-
-// copyOwner gives the file to the mode and the owner of from.
-func copyOwner(to, from string) error {
-	want, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	has, err := os.Stat(to)
-	if err != nil {
-		return err
-	}
-	if err := os.Chmod(to, want.Mode().Perm()); err != nil {
-		return err
-	}
-	wantSys, ok := want.Sys().(*syscall.Stat_t)
-	hasSys, ok2 := has.Sys().(*syscall.Stat_t)
-	if !ok || !ok2 || wantSys.Uid == hasSys.Uid && wantSys.Gid == hasSys.Gid {
-		return nil
-	}
-	return os.Chown(to, int(wantSys.Uid), int(wantSys.Gid))
 }
 
 // before is called before each step: see Config.step.
@@ -279,19 +237,21 @@ func (w *writer) adoptCompact(c *compaction) error {
 	if err != nil {
 		return err
 	}
+	w.nextNote = pages.NoteOf(c.to.path, id.tx)
 	if err := w.removeLog(); err != nil {
 		return err
 	}
 	if err := c.before("rename", c.path); err != nil {
 		return err
 	}
-	if err := os.Rename(draftOf(c.path), c.path); err != nil {
+	if err := os.Rename(compact.DraftOf(c.path), c.path); err != nil {
 		return err
 	}
 	if err := errors.Join(c.before("sync folder", c.path), syncDir(filepath.Dir(c.path))); err != nil {
 		return w.stop(err) // after a power cut either file may be there
 	}
 	w.id = id
+	w.note = w.nextNote
 	w.wal.SetLineage(uint64(id.lineage))
 	w.wrote = true
 	former := w.db.file.Swap(c.to.file.Load())
@@ -315,26 +275,30 @@ func (c *compaction) finish(id identity) (identity, error) {
 	id.logged = false
 	c.to.bolt().NoSync = false
 	c.to.bolt().NoFreelistSync = false
-	tx, err := c.to.update(func(tx *bbolt.Tx) error {
+	_, err := c.to.update(func(tx *bbolt.Tx) error {
 		return errors.Join(
 			c.to.writeMetaNumber(tx, "format", Format),
 			c.to.writeMetaNumber(tx, "lineage", uint64(id.lineage)),
 			c.to.writeMoved(tx, id.moved),
-			c.to.writeLogged(tx, false),
 		)
 	})
-	id.tx = tx
+	if err != nil {
+		return id, err
+	}
+	// There is a note only of what comes after a commit with a free list.
+	id.tx, err = c.to.update(func(tx *bbolt.Tx) error { return c.to.writeLogged(tx, false) })
 	return id, err
 }
 
 // endCompaction ends c. If its draft did not become the file, it is removed.
 func (w *writer) endCompaction(c *compaction) {
 	w.compaction = nil
+	w.nextNote = pages.Note{}
 	c.copy.End()
 	if c.to == nil {
 		return
 	}
-	if err := errors.Join(c.to.file.Load().close(), removeDraft(c.path)); err != nil {
+	if err := errors.Join(c.to.file.Load().close(), compact.RemoveDraft(c.path)); err != nil {
 		w.log.Warn("draft of a compact store not removed", "err", err)
 	}
 }

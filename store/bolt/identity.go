@@ -9,6 +9,7 @@ import (
 
 	"parley/store/bolt/layer"
 	"parley/store/bolt/mark"
+	"parley/store/bolt/pages"
 )
 
 // An identity is what the file says about itself. Its lineage is the time at which it
@@ -83,6 +84,7 @@ func (w *writer) setLogged(logged bool) error {
 	}
 	w.id.logged = logged
 	w.id.tx = tx
+	w.note = pages.NoteOf(w.db.path, tx)
 	w.wrote = true
 	return nil
 }

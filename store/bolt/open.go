@@ -17,6 +17,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"parley/store"
+	"parley/store/bolt/compact"
 	"parley/store/bolt/dirlock"
 	"parley/store/bolt/layer"
 	"parley/store/bolt/mark"
@@ -64,7 +65,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 func open(ctx context.Context, cfg Config) (*Store, error) {
 	path := filepath.Join(cfg.Dir, fileName)
-	if err := removeDraft(path); err != nil {
+	if err := compact.RemoveDraft(path); err != nil {
 		return nil, err
 	}
 	m, err := mark.Read(path)
@@ -169,6 +170,7 @@ func (w *writer) adoptFile(m *mark.Mark) (err error) {
 	case w.id.isOlder(m):
 		return &OlderError{File: w.db.path, Wrote: m.Wrote}
 	}
+	w.note = m.LastNote(w.db.path, w.id.tx)
 	if err := w.readLog(m); err != nil {
 		return err
 	}

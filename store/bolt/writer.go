@@ -36,6 +36,8 @@ type writer struct {
 	lastChange    uint64 // the last record of the log that has changes, or the last one that was moved
 	broken        error  // why nothing is written any more
 	id            identity
+	note          pages.Note    // of the last commit that has one
+	nextNote      pages.Note    // of the draft that is about to become the file
 	clean         bool          // nobody had touched the file since it was closed
 	wrote         bool          // into the file
 	marked        time.Time     // when the mark was last written
@@ -305,7 +307,7 @@ func (w *writer) beginLog() error {
 		if err := w.setLogged(true); err != nil {
 			return err
 		}
-		if err := w.addNote(pages.NoteOf(w.db.path, w.id.tx)); err != nil {
+		if err := w.addNote(w.note); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 
 	"parley/store/bolt/mark"
 	"parley/store/bolt/pages"
@@ -15,7 +14,8 @@ import (
 // crash can harm, if a disk does not keep what it has synced, is what the last ones have
 // written. So the writer notes in the log which pages a transaction has written, with
 // their checksum, and after an unclean end Open checks these. What is older was checked
-// when it was new, and is checked again by [Store.Verify] and when it is read.
+// when it was new, and is checked again by [Store.Verify] and when it is read. While there
+// is no log, as after a start and after a compaction, the mark has the note.
 
 // addNote appends n to the log if there is one. Without it the next start after an unclean
 // end reads the whole file.
@@ -30,7 +30,8 @@ func (w *writer) addNote(n pages.Note) error {
 }
 
 // checkWritten returns nil if what the last transaction has written into the file at path
-// is there, according to the log that m knows, and otherwise why that is not known.
+// is there, according to the log that m knows or to m itself, and otherwise why that is not
+// known. Of a file that was changed after it was closed that is never known.
 func checkWritten(path string, m *mark.Mark) error {
 	if m == nil || m.Lineage == 0 {
 		return errors.New("nothing is known of it")
@@ -44,12 +45,13 @@ func checkWritten(path string, m *mark.Mark) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
+	var notes []pages.Note
+	for _, n := range m.PageNotes() {
+		if n.Tx > note.Tx && m.Closed == nil { // an earlier one would be taken for the last
+			notes = append(notes, n)
+		}
 	}
-	defer f.Close()
-	return pages.CheckLast(f, note, func(names [][]byte, key, val []byte) error {
+	return pages.CheckFile(path, append(notes, note), func(names [][]byte, key, val []byte) error {
 		if where := damageAt(names, key, val); where != "" {
 			return fmt.Errorf("%s is damaged", where)
 		}

@@ -5,14 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"parley/store"
+	"parley/store/bolt/mark"
 	"parley/store/bolt/pages"
 	"parley/store/bolt/wal"
 	"parley/store/storetest"
@@ -31,7 +36,8 @@ func afterKill(t *testing.T, dir string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.CopyFS(LogOf(filepath.Join(to, fileName)), os.DirFS(LogOf(filepath.Join(dir, fileName)))); err != nil {
+	err := os.CopyFS(LogOf(filepath.Join(to, fileName)), os.DirFS(LogOf(filepath.Join(dir, fileName))))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // there may be no log
 		t.Fatal(err)
 	}
 	return to
@@ -303,6 +309,228 @@ func TestNotesFollow(t *testing.T) {
 	check("a renewal and a change")
 }
 
+// closedStore returns the folder of a Store of many pages that was closed.
+func closedStore(t *testing.T) (dir string) {
+	t.Helper()
+	s := storeOfManyPages(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(s.db.path)
+}
+
+// P27: a start after a kill is quick if the start before it changed nothing, and after those that
+// follow, too. The first change after that has its note in the log.
+func TestKilledBeforeFirstChange(t *testing.T) {
+	dir := closedStore(t)
+	for i := range maxUnreadStarts + 1 {
+		var p countingProbe
+		s := mustOpen(t, Config{Dir: dir, Probe: p.probe})
+		if p.calls > 0 {
+			t.Errorf("start %d: the whole file was read", i)
+		}
+		if val, _, err := s.Bucket("b").Get(t.Context(), "old100"); err != nil || string(val) != textOf(1000) {
+			t.Errorf("start %d: %.20q, %v", i, val, err)
+		}
+		if i == maxUnreadStarts {
+			putText(t, s, "k", "v")
+		}
+		dir = afterKill(t, dir)
+	}
+	var p countingProbe
+	s := mustOpen(t, Config{Dir: dir, Probe: p.probe})
+	if p.calls != 1 { // as there were so many unclean ends
+		t.Errorf("%d probes", p.calls)
+	}
+	if val, _, err := s.Bucket("b").Get(t.Context(), "k"); err != nil || string(val) != "v" {
+		t.Errorf("%.20q, %v", val, err)
+	}
+	dir = afterKill(t, dir)
+	p = countingProbe{}
+	mustOpen(t, Config{Dir: dir, Probe: p.probe})
+	if p.calls > 0 {
+		t.Error("the whole file was read again")
+	}
+}
+
+// P18, P27: any damage to what was written before a clean end is noticed after a start and a kill.
+func TestDamageBeforeFirstChange(t *testing.T) {
+	dir := closedStore(t)
+	path := filepath.Join(dir, fileName)
+	written, _ := writtenLast(t, path)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range written { // before the start, where no reader meets it
+		to := afterKill(t, dir)
+		file := filepath.Join(to, fileName)
+		flipByte(t, file, int64(page)*4096+4095, 1)
+		if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		var p countingProbe
+		mustOpen(t, Config{Dir: to, Probe: p.probe})
+		if p.calls > 0 {
+			t.Errorf("page %d: the end was not clean", page)
+		}
+		mustOpen(t, Config{Dir: afterKill(t, to), Probe: p.probe})
+		if p.calls != 1 {
+			t.Errorf("page %d: %d probes", page, p.calls)
+		}
+	}
+	mustOpen(t, Config{Dir: dir})
+	for _, page := range written {
+		for _, bits := range []byte{1, 0xff} {
+			to := afterKill(t, dir)
+			flipByte(t, filepath.Join(to, fileName), int64(page)*4096+40, bits)
+			var p countingProbe
+			again, err := Open(t.Context(), Config{Dir: to, Probe: p.probe})
+			if err == nil {
+				again.Close()
+			}
+			if p.calls != 1 {
+				t.Errorf("page %d: %d probes, %v", page, p.calls, err)
+			}
+		}
+	}
+}
+
+// P18: who changes a file after it was closed may have changed any page of it: all of it is read,
+// and the note of its last commit says nothing.
+func TestChangedWhileClosed(t *testing.T) {
+	dir := closedStore(t)
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, fileName), later, later); err != nil {
+		t.Fatal(err)
+	}
+	var p countingProbe
+	mustOpen(t, Config{Dir: dir, Probe: p.probe})
+	if p.calls != 1 {
+		t.Errorf("%d probes", p.calls)
+	}
+}
+
+// P18, P27: an earlier note in the mark does not stand for a later one in the log.
+func TestNoteOfMarkIsEarlier(t *testing.T) {
+	s := storeOfManyPages(t)
+	dir := filepath.Dir(s.db.path)
+	if err := s.submit(t.Context(), &op{alone: func() error { return s.writer.mark(nil, true) }}); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := os.ReadFile(mark.Path(s.db.path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	former, err := os.ReadFile(s.db.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putText(t, s, "old100", textOf(1003))
+	flush(t, s)
+	written, _ := writtenLast(t, s.db.path)
+	for _, page := range written { // a disk that has lost a write that it had acknowledged
+		to := afterKill(t, dir)
+		f, err := os.OpenFile(filepath.Join(to, fileName), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := int64(page) * 4096
+		old := make([]byte, 4096)
+		copy(old, former[min(at, int64(len(former))):])
+		now := make([]byte, 4096)
+		if _, err := f.ReadAt(now, at); err != nil {
+			t.Fatal(err)
+		}
+		lost := !bytes.Equal(now, old) // some pages are written as they were
+		_, err1 := f.WriteAt(old, at)
+		if err := errors.Join(err1, f.Close(), os.WriteFile(mark.Path(filepath.Join(to, fileName)), earlier, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		var p countingProbe
+		again, err := Open(t.Context(), Config{Dir: to, Probe: p.probe})
+		if err == nil {
+			again.Close()
+		}
+		if lost && p.calls != 1 {
+			t.Errorf("page %d: %d probes, %v", page, p.calls, err)
+		}
+	}
+}
+
+// P27: a kill at any step of a compaction, and after it, costs no reading of the whole file, and
+// what was written last is checked.
+func TestKilledAroundCompaction(t *testing.T) {
+	dir := storetest.TempDir(t)
+	var mu sync.Mutex
+	images := map[string]string{}
+	take := func(at string) {
+		mu.Lock()
+		defer mu.Unlock()
+		images[at] = afterKill(t, dir)
+	}
+	var compacting atomic.Bool
+	s := mustOpen(t, Config{Dir: dir, step: func(step wal.Step) error {
+		if compacting.Load() {
+			take(step.Call)
+		}
+		return nil
+	}})
+	for i := range 200 {
+		putText(t, s, fmt.Sprintf("old%03d", i), textOf(i))
+	}
+	flush(t, s)
+	compacting.Store(true)
+	if err := s.Compact(t.Context(), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	compacting.Store(false)
+	take("done")
+	if err := s.Verify(t.Context(), 1<<30, func(where string) { t.Error(where) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.submit(t.Context(), &op{alone: func() error { return s.writer.mark(nil, true) }}); err != nil {
+		t.Fatal(err)
+	}
+	take("a later mark")
+	putText(t, s, "k", "v")
+	take("a change")
+	mu.Lock()
+	defer mu.Unlock()
+	for at, image := range images {
+		var p countingProbe
+		s := mustOpen(t, Config{Dir: image, Probe: p.probe})
+		if p.calls > 0 {
+			t.Errorf("killed at %q, the whole file was read", at)
+		}
+		for i := range 200 {
+			val, _, err := s.Bucket("b").Get(t.Context(), fmt.Sprintf("old%03d", i))
+			if err != nil || string(val) != textOf(i) {
+				t.Fatalf("killed at %q: value %d is %.20q, %v", at, i, val, err)
+			}
+		}
+	}
+	for _, want := range []string{"compact: rename", "compact: sync folder", "compact: mark", "compact: finish", "remove"} {
+		if images[want] == "" {
+			t.Errorf("there was no step %q", want)
+		}
+	}
+	image := images["done"]
+	written, _ := writtenLast(t, filepath.Join(image, fileName))
+	for _, page := range written {
+		to := afterKill(t, image)
+		flipByte(t, filepath.Join(to, fileName), int64(page)*4096+40, 0xff)
+		var p countingProbe
+		again, err := Open(t.Context(), Config{Dir: to, Probe: p.probe})
+		if err == nil {
+			again.Close()
+		}
+		if p.calls != 1 {
+			t.Errorf("page %d: %d probes, %v", page, p.calls, err)
+		}
+	}
+}
+
 // A note in the log that makes no sense only costs time.
 func TestWrongNotes(t *testing.T) {
 	for _, note := range [][]byte{
@@ -335,10 +563,12 @@ func TestNoRoomForNote(t *testing.T) {
 		return nil
 	}})
 	dir := filepath.Dir(s.db.path)
-	putText(t, s, "k", "v")
-	full = true
-	flush(t, s)
-	full = false
+	for range 2 { // after one checkpoint the mark has the note of the commit before it
+		putText(t, s, "k", "v")
+		full = true
+		flush(t, s)
+		full = false
+	}
 	var p countingProbe
 	again := mustOpen(t, Config{Dir: afterKill(t, dir), Probe: p.probe})
 	if p.calls != 1 {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"parley/store/bolt/pages"
 )
 
 // A Mark is a file beside the Store that says what is known of it. It distinguishes a
@@ -25,6 +27,9 @@ type Mark struct {
 	Log     bool      `json:"log,omitempty"`     // there is a log, which the file needs
 	Wrote   time.Time `json:"wrote,omitzero"`    // when Tx and Seq were known
 	Closed  *State    `json:"closed,omitempty"`  // nil while the Store is open
+	// Notes say what the last known commit has written, and that of a file which may take
+	// the place of this one: see pages.Note. They are left out if the mark would be too long.
+	Notes [][]byte `json:"notes,omitempty"`
 	// Unread counts the starts after unclean ends since all of the file was read.
 	Unread int `json:"unread,omitempty"`
 }
@@ -85,6 +90,12 @@ func (m Mark) Write(path string, sync bool) error {
 	if err != nil {
 		return err
 	}
+	if len(text) >= size {
+		m.Notes = nil
+		if text, err = json.Marshal(m); err != nil {
+			return err
+		}
+	}
 	line := string(text) + strings.Repeat(" ", max(0, size-1-len(text))) + "\n"
 	f, err := os.OpenFile(Path(path), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -99,4 +110,38 @@ func (m Mark) Write(path string, sync bool) error {
 // IsClosed reports whether m says that the file was closed as it is now.
 func (m *Mark) IsClosed(now *State) bool {
 	return m != nil && m.Closed != nil && m.Closed.Size == now.Size && m.Closed.Time == now.Time
+}
+
+// SetPageNotes makes notes those of m, but for empty ones.
+func (m *Mark) SetPageNotes(notes ...pages.Note) {
+	m.Notes = nil
+	for _, n := range notes {
+		if n.Tx > 0 {
+			m.Notes = append(m.Notes, n.Encode())
+		}
+	}
+}
+
+// PageNotes returns the notes of m, which may be nil.
+func (m *Mark) PageNotes() (notes []pages.Note) {
+	if m == nil {
+		return nil
+	}
+	for _, record := range m.Notes {
+		if n, ok := pages.ParseNote(record); ok && n.Tx > 0 {
+			notes = append(notes, n)
+		}
+	}
+	return notes
+}
+
+// LastNote returns the note of tx, the last commit of the file at path, which is sound: the
+// one that m has, or else one of what is there.
+func (m *Mark) LastNote(path string, tx int) pages.Note {
+	for _, n := range m.PageNotes() {
+		if n.Tx == tx {
+			return n
+		}
+	}
+	return pages.NoteOf(path, tx)
 }

@@ -66,6 +66,24 @@ func NoteOf(path string, tx int) Note {
 // ErrNotWritten says that what the last commit has written is not in the file.
 var ErrNotWritten = errors.New("what was written last is not there")
 
+// CheckFile returns nil if what the last commit of the file at path has written is there, as
+// one of notes says. Otherwise the error is that of the last note.
+func CheckFile(path string, notes []Note, value func(names [][]byte, key, val []byte) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, n := range notes {
+		err = CheckLast(f, n, value)
+		if err != nil {
+			continue
+		}
+		return nil
+	}
+	return err
+}
+
 // CheckLast returns nil if what the last commit has written is in the file, as the note of
 // this commit or the one before it says. In the second case, value checks the values.
 func CheckLast(f *os.File, note Note, value func(names [][]byte, key, val []byte) error) error {
