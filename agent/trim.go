@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"parley/agent/activity"
-	"parley/agent/subagents"
 	"parley/agent/trimming"
 	"parley/chat"
 	"parley/store"
@@ -15,7 +14,7 @@ import (
 const trimPatience = time.Second
 
 // TrimConversations removes what was said before t.Before. What subagents said goes with
-// their records.
+// their records, if they have one.
 func (p *Pool) TrimConversations(ctx context.Context, t store.Trimming) error {
 	trimmer := trimming.Trimmer{
 		Sessions: p.sessions,
@@ -28,7 +27,7 @@ func (p *Pool) TrimConversations(ctx context.Context, t store.Trimming) error {
 			}
 			return func() { p.activities.Leave(id) }, nil
 		},
-		Skip:  func(id chat.SessionID) bool { return subagents.IDOf(id) != "" },
+		Skip:  func(id chat.SessionID) bool { return p.subagents.Has(ctx, id) },
 		Ended: p.conversationEnded,
 	}
 	return trimmer.TrimAll(ctx, t)

@@ -21,6 +21,7 @@ import (
 	"parley/store/mem"
 	"parley/texts"
 	"parley/timetest"
+	"parley/tools"
 )
 
 // trim removes what is older than period.
@@ -218,6 +219,34 @@ func TestTrimEndsOldConversations(t *testing.T) {
 		}
 		if st, _, err := h.pool.Sessions().Lookup(t.Context(), "test:2"); st.Model != "other" || err != nil {
 			t.Errorf("the session's model is %q, %v", st.Model, err)
+		}
+	})
+}
+
+// P28: a subagent's session whose record was lost goes when it is old, and no other.
+func TestTrimLostSubagents(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}
+	play(t, withSubagents(h), func(h *house) {
+		h.say("1", "work")
+		timetest.Sleep(2 * time.Minute)
+		id := h.subagents()[0].ID
+		h.say("2", "/agents stop all")
+		timetest.Sleep(time.Hour)
+		h.trim(time.Minute)
+		name := "session/agent:" + id
+		if records(t, h.store.Log(name)) == 0 {
+			t.Error("a session with a record was trimmed")
+		}
+		if err := h.store.Bucket(store.BucketSubagents).Delete(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		h.trim(time.Minute)
+		h.trim(time.Minute)
+		if n := records(t, h.store.Log(name)); n != 0 {
+			t.Errorf("%d records are left of a session whose record was lost", n)
+		}
+		if _, rev, err := h.pool.Sessions().Lookup(t.Context(), chat.SessionID("agent:"+id)); rev != 0 || err != nil {
+			t.Errorf("it has a state, %v", err)
 		}
 	})
 }

@@ -68,7 +68,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Cron: Cron{MinInterval: 10 * time.Second}, Heartbeat: Heartbeat{Every: 30 * time.Minute}, Dream: Dream{Cron: "0 4 * * *"},
 		Retention: Retention{
-			Conversations: 730 * 24 * time.Hour, Files: 730 * 24 * time.Hour,
+			Conversations: 730 * 24 * time.Hour, Files: 730 * 24 * time.Hour, Results: 7 * 24 * time.Hour,
 			Audit: 730 * 24 * time.Hour, Usage: 1095 * 24 * time.Hour, DeadLetters: 365 * 24 * time.Hour, Keep: "nothing",
 		},
 		HTTP:  HTTP{Listen: "127.0.0.1:18790"},

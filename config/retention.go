@@ -9,6 +9,9 @@ type Retention struct {
 	Conversations time.Duration `json:"conversations" default:"730d" from:"7d" optional:"yes"`
 	// Files has files that people sent, since they came or were last used.
 	Files time.Duration `json:"files" default:"730d" from:"7d" optional:"yes"`
+	// Results has long results of tools, and what files were before they were changed, of a
+	// conversation since its last one. What is of the latest 32 conversations is kept at most.
+	Results time.Duration `json:"results" default:"7d" from:"1d" optional:"yes"`
 	// Audit has the events of the audit log.
 	Audit time.Duration `json:"audit" default:"730d" from:"1d" optional:"yes"`
 	// Usage has what persons used, by day.

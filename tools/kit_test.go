@@ -18,6 +18,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 	"parley/tools/arguments"
 	"parley/workspace"
 )
@@ -324,7 +325,7 @@ func TestPrune(t *testing.T) {
 	for _, c := range []struct {
 		sessions, left int
 		apart          time.Duration
-	}{{40, 31, time.Hour}, {9, 6, 30 * time.Hour}} {
+	}{{40, 31, time.Hour}, {9, 9, 30 * time.Hour}} {
 		w, err := workspace.Open(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -350,6 +351,56 @@ func TestPrune(t *testing.T) {
 		if got, _ := filepath.Glob(filepath.Join(w.Dir(), resultsDir, "s*")); !slices.Equal(got, want) {
 			t.Errorf("left are %v, want %v", got, want)
 		}
+	}
+}
+
+// P28: long results go when their session had none for as long as the config says.
+func TestTrimResults(t *testing.T) {
+	w, err := workspace.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	now := time.Now()
+	removed := 0
+	pass := store.Trimming{Before: now.AddDate(0, 0, -7), Step: func(n int) error {
+		removed += n
+		return nil
+	}}
+	if err := TrimResults(w, pass); err != nil {
+		t.Errorf("without any results: %v", err)
+	}
+	outside := t.TempDir()
+	for name, at := range map[string]struct{ folder, file int }{"old": {-8, -8}, "young": {-6, -6}, "written": {-8, -1}} {
+		dir := filepath.Join(w.Dir(), resultsDir, name)
+		err := errors.Join(
+			w.Names().WriteFile(resultsDir+"/"+name+"/x.txt", nil),
+			os.Chtimes(filepath.Join(dir, "x.txt"), now, now.AddDate(0, 0, at.file)),
+			os.Chtimes(dir, now, now.AddDate(0, 0, at.folder)),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := filepath.Join(outside, "kept.txt")
+	err = errors.Join(
+		os.WriteFile(kept, nil, 0o600),
+		os.Chtimes(kept, now, now.AddDate(0, 0, -8)),
+		os.Chtimes(outside, now, now.AddDate(0, 0, -8)),
+		os.Symlink(outside, filepath.Join(w.Dir(), resultsDir, "link")),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := TrimResults(w, pass); err != nil {
+		t.Error(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(w.Dir(), resultsDir, "*", "x.txt"))
+	if len(left) != 2 || removed != 1 || strings.Contains(fmt.Sprint(left), "old") {
+		t.Errorf("left are %q, %d were removed", left, removed)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/store"
 	"parley/workspace"
 )
 
@@ -63,7 +64,6 @@ func shorten(c Call, text string, n, limit int, untrusted bool) (seen, path stri
 const (
 	ownDir      = ".parley"
 	resultsDir  = ownDir + "/tool-results" // long results (D-042)
-	daysKept    = 7
 	maxSessions = 32
 	maxResults  = 200 << 20 // bytes of long results per session
 )
@@ -196,8 +196,8 @@ func trim(w *workspace.Workspace, dir string, most int64) {
 	}
 }
 
-// Prune removes the folders of sessions in dir that nothing was saved in for a week, and all
-// but the latest 32. If it fails to remove one, the next call may succeed.
+// Prune removes the folders of all but the latest 32 sessions in dir. If it fails to remove
+// one, the next call may succeed.
 func Prune(w *workspace.Workspace, dir string) {
 	entries, _ := w.Names().ReadDir(dir)
 	used := map[string]time.Time{}
@@ -210,7 +210,7 @@ func Prune(w *workspace.Workspace, dir string) {
 	}
 	latest := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return used[b].Compare(used[a]) })
 	for i, name := range latest {
-		if i < maxSessions && time.Since(used[name]) <= daysKept*24*time.Hour {
+		if i < maxSessions {
 			continue
 		}
 		old, err := w.Named(path.Join(dir, name))
@@ -219,4 +219,59 @@ func Prune(w *workspace.Workspace, dir string) {
 		}
 		_ = w.RemoveAll(old)
 	}
+}
+
+// TrimResults removes the long results of sessions that had none since t.Before (P28).
+func TrimResults(w *workspace.Workspace, t store.Trimming) error {
+	return TrimFolders(w, resultsDir, t)
+}
+
+// TrimFolders removes the folders of sessions in dir in which nothing was written since
+// t.Before. A failure at one stops no other.
+func TrimFolders(w *workspace.Workspace, dir string, t store.Trimming) error {
+	entries, err := w.Names().ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	failed := []error{err}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if !lastWritten(w, name).Before(t.Before) {
+			continue
+		}
+		old, err := w.Named(name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if err := w.RemoveAll(old); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if err := t.Step(1); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// lastWritten returns when the folder called name, or a file in it, was written last. What
+// cannot be looked at was written in this moment.
+func lastWritten(w *workspace.Workspace, name string) time.Time {
+	folder, err := w.Names().Stat(name)
+	if err != nil {
+		return time.Now()
+	}
+	last := folder.ModTime()
+	entries, _ := w.Names().ReadDir(name)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			continue // it was removed in the meantime
+		}
+		if info.ModTime().After(last) { // a command in the background may be writing it
+			last = info.ModTime()
+		}
+	}
+	return last
 }

@@ -211,6 +211,17 @@ func (s *Supervisor) List(ctx context.Context, parent chat.SessionID) (all []too
 	return all, nil
 }
 
+// Has reports whether the session is that of a subagent with a record, with which it is
+// removed. If that is not known, it may be.
+func (s *Supervisor) Has(ctx context.Context, session chat.SessionID) bool {
+	id := IDOf(session)
+	if id == "" {
+		return false
+	}
+	_, _, err := s.table.Get(ctx, id)
+	return !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged)
+}
+
 // Working returns those at work that match, the oldest first.
 func (s *Supervisor) Working(ctx context.Context, match func(tools.Subagent) bool) ([]tools.Subagent, error) {
 	if err := s.Load(ctx); err != nil {

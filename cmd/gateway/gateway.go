@@ -354,7 +354,7 @@ func upkeepOf(g *gateway) upkeep.Upkeep {
 		Periods: func() upkeep.Periods { return upkeep.Periods(g.now.Load().Retention) },
 		DataDir: g.Config.DataDir, Zone: g.Config.Zone(), Log: g.Log, Removed: g.observer.Removed,
 		Faults: &g.faults,
-		Pool:   g.pool, Hub: g.hub, Audit: g.auditLog, Page: g.browser, Files: g.attachments,
+		Pool:   g.pool, Hub: g.hub, Audit: g.auditLog, Page: g.browser, Files: g.attachments, Workspace: g.files,
 		HasJob: jobHostOf(g).exists, Forget: g.forgetSession,
 		Sizes: sizes.Keeper{
 			Store: g.store, DataDir: g.Config.DataDir, Workspace: g.Config.Workspace,

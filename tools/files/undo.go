@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"parley/chat"
+	"parley/store"
 	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
@@ -182,6 +183,15 @@ func recordChange(c tools.Call, ch change, do func() error) error {
 		}
 	}
 	return err
+}
+
+// TrimUndo removes what was saved for /undo of sessions that changed nothing since
+// t.Before (P28).
+func TrimUndo(w *workspace.Workspace, t store.Trimming) error {
+	if _, err := w.Names().Stat(undoDir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return withUndoLock(w, func() error { return tools.TrimFolders(w, undoDir, t) })
 }
 
 // trimKept discards the oldest changes of a session until the saved files of the

@@ -13,6 +13,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
@@ -338,7 +339,7 @@ func TestUndoIsTheInverse(t *testing.T) {
 	}
 }
 
-// D-066: the last 20 changes are kept, but the last turn's in any case; a
+// D-066, P28: the last 20 changes are kept, but the last turn's in any case; a
 // session's are kept as long results are.
 func TestUndoKept(t *testing.T) {
 	t.Parallel()
@@ -355,15 +356,28 @@ func TestUndoKept(t *testing.T) {
 	d.undo("s", "a restored")
 	d.holds("a", "21")
 
+	d.in("s", "again", "write_file", `{"path":"a","content":"again"}`)
 	old := time.Now().Add(-8 * 24 * time.Hour)
-	if err := os.Chtimes(filepath.Join(d.w.Dir(), tools.Folder(undoDir, "s")), old, old); err != nil {
+	folder := filepath.Join(d.w.Dir(), tools.Folder(undoDir, "s"))
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, path := range append(files, folder) {
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass := store.Trimming{Before: old.Add(-time.Hour), Step: func(int) error { return nil }}
+	if err := TrimUndo(d.w, pass); err != nil || len(d.kept("s")) == 0 {
+		t.Errorf("%d are kept that are not old, %v", len(d.kept("s")), err)
+	}
+	pass.Before = time.Now().Add(-7 * 24 * time.Hour)
+	if err := TrimUndo(d.w, pass); err != nil || len(d.kept("s")) > 0 {
+		t.Errorf("%d are kept that are old, %v", len(d.kept("s")), err)
 	}
 	for i := range 33 {
 		d.in(chat.SessionID(fmt.Sprint("t", i)), "1", "write_file", fmt.Sprintf(`{"path":"b","content":"%d"}`, i))
-	}
-	if _, err := os.Stat(filepath.Join(d.w.Dir(), tools.Folder(undoDir, "s"))); !os.IsNotExist(err) {
-		t.Errorf("after a week: %v", err)
 	}
 	if found, _ := filepath.Glob(filepath.Join(d.w.Dir(), undoDir, "*")); len(found) != 32 {
 		t.Errorf("%d sessions are kept", len(found))

@@ -20,12 +20,16 @@ import (
 	"parley/sizes"
 	"parley/store"
 	"parley/texts"
+	"parley/tools"
+	"parley/tools/files"
+	"parley/workspace"
 )
 
 // Periods are how long things stay, with the fields of config.Retention.
 type Periods struct {
 	Conversations time.Duration
 	Files         time.Duration
+	Results       time.Duration
 	Audit         time.Duration
 	Usage         time.Duration
 	DeadLetters   time.Duration
@@ -49,6 +53,8 @@ type Upkeep struct {
 	Audit *audit.Log
 	Page  *web.Channel // nil: there is none
 	Files *attachments.Inbox
+
+	Workspace *workspace.Workspace // in which results are
 
 	// HasJob reports whether the scheduled job of that ID exists.
 	HasJob func(ctx context.Context, id string) bool
@@ -113,6 +119,13 @@ func (u Upkeep) Parts() []retention.Part {
 			Name:   "files",
 			Period: func() time.Duration { return u.Periods().Files },
 			Trim:   u.Files.Trim,
+		},
+		{
+			Name:   "results",
+			Period: func() time.Duration { return u.Periods().Results },
+			Trim: func(_ context.Context, t store.Trimming) error {
+				return errors.Join(tools.TrimResults(u.Workspace, t), files.TrimUndo(u.Workspace, t))
+			},
 		},
 		{
 			Name:   "audit",
