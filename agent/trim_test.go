@@ -223,6 +223,31 @@ func TestTrimEndsOldConversations(t *testing.T) {
 	})
 }
 
+// P28: what requests were made with goes with them.
+func TestTrimTextsOfRequests(t *testing.T) {
+	play(t, &house{model: echo}, func(h *house) {
+		texts := func() (n int) {
+			for _, err := range h.store.Bucket(store.BucketPrompts).Keys(t.Context(), "") {
+				if n++; err != nil {
+					t.Error(err)
+				}
+			}
+			return n
+		}
+		h.say("1", "hello")
+		synctest.Wait()
+		timetest.Sleep(30 * 24 * time.Hour)
+		h.trim(60 * 24 * time.Hour)
+		if texts() == 0 {
+			t.Error("they are removed early")
+		}
+		h.trim(7 * 24 * time.Hour)
+		if n := texts(); n > 0 {
+			t.Errorf("%d texts are left", n)
+		}
+	})
+}
+
 // P28: a subagent's session whose record was lost goes when it is old, and no other.
 func TestTrimLostSubagents(t *testing.T) {
 	h := &house{tools: []tools.Tool{slowExec(time.Hour)}, model: byTask(spawning, worker(1))}

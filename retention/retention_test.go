@@ -205,9 +205,11 @@ func TestArchiveFiles(t *testing.T) {
 		t.Error(failed)
 	}
 	broken := errors.New("a disk that cannot be read")
-	add("inbox/2024-01-01/b.txt", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)))
-	if !errors.Is(failed, broken) {
-		t.Errorf("a file that cannot be read is archived: %v", failed)
+	for _, name := range []string{"a.txt", "b.txt"} {
+		add("inbox/2024-01-01/"+name, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)))
+		if !errors.Is(failed, broken) {
+			t.Errorf("a file that cannot be read is archived: %v", failed)
+		}
 	}
 	for _, name := range []string{"../up", "/up", "inbox/../../../up"} {
 		add(name, strings.NewReader("x"))
