@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -65,7 +66,11 @@ func (l *LogFile) Write(p []byte) (int, error) {
 func (l *LogFile) rotate() {
 	full := l.file
 	path := filepath.Join(l.folder, logName)
-	if os.Rename(path, path+".1") != nil || l.open() != nil {
+	err := os.Rename(path, path+".1")
+	if errors.Is(err, fs.ErrNotExist) { // somebody has removed it, or the last line could not open a new one
+		err = nil
+	}
+	if err != nil || l.open() != nil {
 		return
 	}
 	_ = full.Close() // nothing more is written to it

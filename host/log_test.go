@@ -47,3 +47,28 @@ func TestLogIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// P28: a log that somebody has removed or moved away begins anew when it is full: nobody sees what it takes on the disk.
+func TestLogThatIsGoneIsBounded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	l, err := host.OpenLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "parley.log")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	line := append(bytes.Repeat([]byte("x"), 1<<20-1), '\n')
+	for range 11 {
+		if _, err := l.Write(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != int64(len(line)) {
+		t.Errorf("there is no log that goes on: %v", err)
+	}
+}
