@@ -244,10 +244,9 @@ func (h *History) Title() string {
 	return ""
 }
 
-// TitleOf returns the title of a conversation that begins with text, "" if it makes none.
+// TitleOf returns the title of a conversation that begins with text: at most 60 characters, "" if it makes none.
 func TitleOf(text string) string {
-	const maxTitle = 60 // characters
-	return chat.Shorten(chat.OneLine(chat.ClipMiddle(text, 400)), maxTitle)
+	return chat.Shorten(chat.OneLine(chat.ClipMiddle(text, 400)), 60)
 }
 
 // Begin opens a turn that answers m, unless one is open.
