@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/requiretest"
+
 	"parley/host"
 )
 
@@ -15,10 +17,7 @@ import (
 func TestUnitIsValid(t *testing.T) {
 	program, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		requiretest.Missing(t, err)
 	}
 	dir := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", dir)

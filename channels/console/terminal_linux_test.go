@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/requiretest"
+
 	"golang.org/x/sys/unix"
 
 	"parley/chat"
@@ -35,10 +37,7 @@ func sitDown(t *testing.T, socket, history string) *pty {
 	p := &pty{t: t, ended: make(chan error, 1)}
 	var err error
 	if p.master, p.slave, err = openPTY(); err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
-			t.Fatal("no terminal:", err)
-		}
-		t.Skip("no terminal:", err)
+		requiretest.Missing(t, "no terminal:", err)
 	}
 	p.mode = p.termios()
 	p.cmd = exec.CommandContext(t.Context(), os.Args[0])

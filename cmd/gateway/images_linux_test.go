@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/requiretest"
+
 	"parley/backup"
 	"parley/llm/llmtest"
 )
@@ -60,7 +62,7 @@ type recording struct {
 // what it does to the data folder.
 func (w *testGateway) record(args ...string) *recording {
 	w.t.Helper()
-	strace := needs(w.t, "strace")
+	strace := requiretest.Program(w.t, "strace")
 	r := &recording{root: w.dir, before: map[name]*node{}, now: map[name]*node{}, offsets: map[string]*int64{}}
 	r.top = r.load(w.dir)
 	traces := filepath.Join(w.t.TempDir(), "trace")

@@ -11,30 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"parley/requiretest"
+
 	"parley/backup"
 )
-
-// needs returns the path of a program, without which the test is skipped, or
-// fails where all programs are required.
-func needs(t testing.TB, program string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("PARLEY_REQUIRE") == "all" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
-	return ""
-}
 
 // TestTortureSyscalls has the real program's calls of the system fail, each in
 // its turn: whatever was answered is kept, what was there before stays, and the
 // next start goes on (P18, P19).
 func TestTortureSyscalls(t *testing.T) {
 	t.Parallel()
-	strace := needs(t, "strace")
+	strace := requiretest.Program(t, "strace")
 	rnd := seeded(t)
 	base := newTestGateway(t, echo)
 	base.config()
@@ -97,7 +84,7 @@ func ourselves(t testing.TB) string {
 // the next start, and what is said meanwhile is answered once (P1, P3, P18).
 func TestTortureUpgrade(t *testing.T) {
 	t.Parallel()
-	strace := needs(t, "strace")
+	strace := requiretest.Program(t, "strace")
 	rnd := seeded(t)
 	stores, err := filepath.Glob("testdata/releases/*.db.gz")
 	if err != nil || len(stores) == 0 {

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/requiretest"
+
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
@@ -311,11 +313,7 @@ func TestTourNobodyApproves(t *testing.T) {
 // agreed to by typing y, and refused by n (C-051).
 func TestTourConsole(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("script"); err != nil && os.Getenv("PARLEY_REQUIRE") == "all" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skip(err)
-	}
+	requiretest.Program(t, "script")
 	w := newTestGateway(t, errand)
 	w.start()
 	for code := 1; code != 0 && t.Context().Err() == nil; _, code = w.run("", "health") { // until it can be called

@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/requiretest"
+
 	"parley/llm"
 	"parley/timetest"
 	"parley/tools"
@@ -165,12 +167,7 @@ func FuzzCalculator(f *testing.F) {
 
 // what Python says, our calculator says.
 func TestLikePython(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skip("there is no python3 to compare with")
-	}
+	requiretest.Program(t, "python3")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var sums []string
 	for range 500 {

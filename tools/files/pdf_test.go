@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/requiretest"
 
 	"parley/llm"
 	"parley/tools"
@@ -133,10 +134,7 @@ func TestReadPDFNot(t *testing.T) {
 	if err == nil || err.Error() != "Cannot read PDF file a.pdf: not supported." {
 		t.Errorf("%q, %v", r.Text, err)
 	}
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Skip(err)
-	}
+	sleep := requiretest.Program(t, "sleep")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/requiretest"
+
 	"github.com/bmatcuk/doublestar/v4"
 
 	"parley/chat"
@@ -357,10 +359,6 @@ func BenchmarkGrep(b *testing.B) {
 		}
 		d.put(fmt.Sprintf("pkg%d/sub%d/file%d.go", i%10, i/10%10, i), text+more)
 	}
-	rg, missing := exec.LookPath("rg")
-	if missing != nil && os.Getenv("PARLEY_REQUIRE") == "all" {
-		b.Fatal(missing)
-	}
 	for _, c := range []struct{ name, args, flag, pattern string }{
 		{"literal", `{"pattern":"needle"}`, "-e", "needle"},
 		{"regexp", `{"pattern":"n[aeiou]+dle\\b"}`, "-e", `n[aeiou]+dle\b`},
@@ -375,9 +373,7 @@ func BenchmarkGrep(b *testing.B) {
 			}
 		})
 		b.Run(c.name+"/rg", func(b *testing.B) {
-			if missing != nil {
-				b.Skip(missing)
-			}
+			rg := requiretest.Program(b, "rg")
 			for b.Loop() {
 				if out, err := exec.CommandContext(b.Context(), rg, c.flag, c.pattern, d.w.Dir()).Output(); err != nil || len(out) == 0 {
 					b.Fatal(err)

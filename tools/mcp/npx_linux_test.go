@@ -12,9 +12,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"parley/requiretest"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -69,12 +70,7 @@ func tarball(t *testing.T, files map[string]string) []byte {
 // host, the error says that it may not be reached.
 func TestServerByNpx(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("npx"); err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	requiretest.Program(t, "npx")
 	const host = "registry.example"
 	resolver := networktest.NameServer(t, func(q dnsmessage.Question) []dnsmessage.ResourceBody {
 		if q.Type != dnsmessage.TypeA {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/requiretest"
+
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/bwrap"
 	"parley/tools/sandbox/landlock"
@@ -29,7 +31,7 @@ func sandboxes(t testing.TB) map[string]*open {
 			found[name] = &open{runner: runner, choice: sandbox.Choice{Driver: name}}
 			continue
 		}
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
+		if os.Getenv(requiretest.Variable) == requiretest.All {
 			t.Fatalf("%s does not work: %+v, %v", name, o, err)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/requiretest"
+
 	"parley/llm"
 	"parley/timetest"
 	"parley/tools"
@@ -63,10 +65,7 @@ func TestMatplotlib(t *testing.T) {
 			patient(p)
 			u := owner(t, p)
 			if _, problem := u.run(Lenient, "import importlib.util\nassert importlib.util.find_spec('matplot' + 'lib')"); problem != "" {
-				if os.Getenv("PARLEY_REQUIRE") == "all" {
-					t.Fatal(problem)
-				}
-				t.Skip("matplotlib is not installed")
+				requiretest.Missing(t, problem)
 			}
 			for _, code := range []string{chart, damageFonts} {
 				level := Standard

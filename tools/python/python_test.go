@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"parley/requiretest"
 
 	"parley/chat"
 	"parley/llm"
@@ -50,13 +51,10 @@ func (o *open) spec() sandbox.Spec {
 	return o.last
 }
 
-// skipWithoutPython skips the test if there is no interpreter, or fails it where PARLEY_REQUIRE is "all".
+// skipWithoutPython skips the test if there is no interpreter.
 func skipWithoutPython(t testing.TB) {
 	if _, err := Find(); err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		requiretest.Missing(t, err)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	"parley/requiretest"
+
 	"golang.org/x/net/dns/dnsmessage"
 
 	"parley/tools/network"
@@ -46,10 +48,7 @@ func newInternet(t *testing.T) (*internet, *bwrap.Runner) {
 	t.Helper()
 	for _, program := range []string{"bwrap", "python3", "git", "curl"} {
 		if _, err := os.Stat("/usr/bin/" + program); err != nil {
-			if os.Getenv("PARLEY_REQUIRE") == "all" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
+			requiretest.Missing(t, err)
 		}
 	}
 	i := &internet{content: t.TempDir()}

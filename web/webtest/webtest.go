@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"parley/requiretest"
+
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
 // Browser starts a browser without a screen, which ends with t. Each
-// chromedp.NewContext of it is a window. A machine without a browser skips t,
-// or fails it where PARLEY_REQUIRE is "all".
+// chromedp.NewContext of it is a window. On a machine without a browser t is skipped,
+// as requiretest says.
 func Browser(t testing.TB) context.Context {
 	t.Helper()
 	var exe string
@@ -25,11 +27,8 @@ func Browser(t testing.TB) context.Context {
 			break
 		}
 	}
-	switch {
-	case exe == "" && os.Getenv("PARLEY_REQUIRE") == "all":
-		t.Fatal("there is no chromium here")
-	case exe == "":
-		t.Skip("there is no chromium here")
+	if exe == "" {
+		requiretest.Missing(t, "there is no chromium here")
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.UserDataDir(userData(t)), chromedp.Flag("hide-scrollbars", true))
 	if os.Getuid() == 0 {

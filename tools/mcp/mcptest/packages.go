@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/requiretest"
 )
 
 // PackagesVariable is the environment variable that names a folder in which npm has installed the
@@ -15,8 +17,8 @@ import (
 const PackagesVariable = "PARLEY_MCP_PACKAGES"
 
 // Package returns the path of a file of an npm package of the scope @modelcontextprotocol, such as
-// "server-memory/dist/index.js". It skips the test if there is no such file or no Node, or fails it where
-// PARLEY_REQUIRE is "all".
+// "server-memory/dist/index.js". A test that needs one that is missing, or Node, ends as
+// requiretest says.
 func Package(t testing.TB, file string) string {
 	t.Helper()
 	path := filepath.Join(os.Getenv(PackagesVariable), "node_modules", "@modelcontextprotocol", file)
@@ -27,10 +29,7 @@ func Package(t testing.TB, file string) string {
 	if missing == nil {
 		return path
 	}
-	if os.Getenv("PARLEY_REQUIRE") == "all" {
-		t.Fatalf("%s is to name a folder with the npm packages: %v", PackagesVariable, missing)
-	}
-	t.Skipf("%s names no folder with the npm packages: %v", PackagesVariable, missing)
+	requiretest.Missing(t, PackagesVariable+" is to name a folder with the npm packages:", missing)
 	return ""
 }
 

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"testing"
 
+	"parley/requiretest"
+
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/bwrap"
 	"parley/tools/sandbox/landlock"
@@ -29,7 +31,7 @@ func TestNothingHolds(t *testing.T) {
 // R-S16: the drivers hold.
 func TestHolds(t *testing.T) {
 	runners := map[string]sandbox.Runner{"landlock": landlock.New()}
-	if _, err := exec.LookPath("bwrap"); err == nil || os.Getenv("PARLEY_REQUIRE") != "" {
+	if _, err := exec.LookPath("bwrap"); err == nil || os.Getenv(requiretest.Variable) == requiretest.All {
 		runners["bwrap"] = bwrap.New(bwrap.Config{Folder: t.TempDir()})
 	}
 	for name, r := range runners {

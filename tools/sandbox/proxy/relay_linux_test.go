@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/requiretest"
 )
 
 // A program runs in a namespace without a network, with the relay.
@@ -74,7 +76,7 @@ func (p *program) bwrap() []string {
 
 // newProgram returns a program that may reach site.test and example.com at the ports of these servers.
 func newProgram(t testing.TB, servers ...*httptest.Server) *program {
-	requireProgram(t, "bwrap")
+	requiretest.Program(t, "/usr/bin/bwrap")
 	p := &program{t: t, folder: t.TempDir()}
 	p.config = Config{Guard: loopback(), Resolver: names(t, map[string]string{
 		"site.test": "127.0.0.1", "example.com": "127.0.0.1", "other.test": "127.0.0.1", "inner.test": "10.1.2.3",
@@ -84,17 +86,6 @@ func newProgram(t testing.TB, servers ...*httptest.Server) *program {
 		p.hosts = append(p.hosts, "site.test:"+portOf(t, s.URL), "example.com:"+portOf(t, s.URL))
 	}
 	return p
-}
-
-// requireProgram skips a test that needs a program of the system that is not here.
-func requireProgram(t testing.TB, name string) {
-	t.Helper()
-	if _, err := os.Stat("/usr/bin/" + name); err != nil {
-		if os.Getenv("PARLEY_REQUIRE") == "all" && slices.Contains([]string{"bwrap", "curl", "python3"}, name) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
 }
 
 // trust writes the certificate of s where a program finds it.
@@ -138,7 +129,7 @@ func TestRelayBecomesTheProgram(t *testing.T) {
 
 // R-S16, R-S19: a program in the sandbox reaches the hosts that it may, by the proxy, and nothing else by any way.
 func TestProgramReaches(t *testing.T) {
-	requireProgram(t, "python3")
+	requiretest.Program(t, "/usr/bin/python3")
 	plain, _ := hello(t)
 	port := portOf(t, plain.URL)
 	p := newProgram(t, plain)
@@ -197,7 +188,7 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	t.Run("curl", func(t *testing.T) {
-		requireProgram(t, "curl")
+		requiretest.Program(t, "/usr/bin/curl")
 		expect(t, "curl -sS --cacert "+ca+" "+site+"/hello.txt", "hello there", 0)
 		expect(t, "curl -sS https://other.test/", "CONNECT tunnel failed, response 403", 1)
 		expect(t, "curl -sS http://other.test/", "other.test is not among the hosts", 0)
@@ -229,10 +220,7 @@ func (p *program) findNode(t *testing.T) string {
 	output, _ := p.exec(node, "-p", "process.allowedNodeEnvironmentFlags.has('--use-env-proxy')")
 	if !strings.HasSuffix(strings.TrimSpace(output), "true") { // after warnings
 		message := "no Node of version 22.21 or later at " + node + "; PARLEY_NODE names another: " + output
-		if os.Getenv("PARLEY_REQUIRE") == "all" {
-			t.Fatal(message)
-		}
-		t.Skip(message)
+		requiretest.Missing(t, message)
 	}
 	return node
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/requiretest"
+
 	"parley/tools/sandbox"
 )
 
@@ -30,8 +32,7 @@ const (
 	roleUser       = "user"    // the suite, as an ordinary user
 	roleGateway    = "gateway" // a process that runs a program, and is killed
 	markVariable   = "PARLEY_SANDBOXTEST_MARK"
-	firstUser      = 61000            // of users that are not on any machine
-	requireAll     = "PARLEY_REQUIRE" // "all": nothing may be skipped
+	firstUser      = 61000 // of users that are not on any machine
 	patience       = 10 * time.Second
 	gatewayTimeout = time.Minute
 )
@@ -66,21 +67,11 @@ func Run(t *testing.T, open func(t *testing.T) sandbox.Runner, except Exceptions
 	}
 	if os.Getuid() != 0 {
 		t.Run("ordinary user", s.runAll)
-		t.Run("root", func(t *testing.T) { Skip(t, "this test does not run as root") })
+		t.Run("root", func(t *testing.T) { requiretest.Missing(t, "this test does not run as root") })
 		return
 	}
 	t.Run("root", s.runAll)
 	t.Run("ordinary user", s.runAsUser)
-}
-
-// Skip skips t because of something that is missing here, which is an error where all of it must be
-// there.
-func Skip(t *testing.T, reason string) {
-	t.Helper()
-	if os.Getenv(requireAll) == "all" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
 }
 
 // A suite tests one driver.
@@ -177,7 +168,7 @@ func (s *suite) again(t *testing.T, role string, user int) *exec.Cmd {
 	cmd.Dir = folder
 	cmd.Env = []string{
 		"PATH=" + sandbox.Path, "HOME=" + folder, "TMPDIR=" + temp, roleVariable + "=" + role,
-		requireAll + "=" + os.Getenv(requireAll),
+		requiretest.Variable + "=" + os.Getenv(requiretest.Variable),
 	}
 	credential := syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &credential}
