@@ -36,6 +36,7 @@ type house struct {
 	said map[string]string // replies by ID
 	sent []string          // their texts, in order
 	asks []llm.Request
+	cut  map[string]bool // IDs of replies that are cut
 
 	pool *agent.Pool
 	stop func()
@@ -48,6 +49,7 @@ func (h *house) start() {
 	}
 	if h.said == nil {
 		h.said = map[string]string{}
+		h.cut = map[string]bool{}
 	}
 	s := agent.Settings{
 		Models: map[string]agent.Model{
@@ -139,6 +141,7 @@ func (h *house) send(ctx context.Context, r chat.Reply) error {
 		return nil
 	}
 	h.said[r.ID] = r.Text
+	h.cut[r.ID] = r.Cut
 	h.sent = append(h.sent, r.Text)
 	return nil
 }

@@ -22,7 +22,8 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 	if err != nil {
 		return conversation.Record{}, err
 	}
-	req := llm.Request{System: system}
+	want := t.openTurn().First().Wanted()
+	req := llm.Request{System: system, MaxTokens: want.MaxTokens, Format: want.Format}
 	if t.toolSet == nil {
 		t.toolSet = t.pool.prompts.KeepTools(ctx, t.kit)
 	}

@@ -84,12 +84,17 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	if how == conversation.Answered && t.deliveries[0].waitedForModel() {
 		text = conversation.Join(t.pool.texts.Turn.Back, text)
 	}
+	want := m.Wanted()
+	if want.Format != nil {
+		note = "" // the program reads nothing but the answer
+	}
 	r.Text = conversation.Join(text, note)
 	r.Also = otherIDs(t.deliveries, r.Quote)
 	if t.stoppedBy != "" {
 		r.Also = append(r.Also, t.stoppedBy)
 	}
 	r.Files = t.openTurn().Attachments()
+	r.Cut = want.MaxTokens > 0 && how == conversation.Answered && t.openTurn().CutAnswers() > 0
 	r.Failed = how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
 		r.Steps = t.steps()
@@ -177,6 +182,7 @@ func (t *turn) text() string {
 		text = t.pool.texts.Turn.NoNews
 	case text != "" && last.Finish == llm.Filtered:
 		text = conversation.Join(text, t.pool.texts.Turn.FilteredRest)
+	case text != "" && last.Finish == llm.Length && o.First().Wanted().MaxTokens > 0:
 	case text != "" && last.Finish == llm.Length:
 		text = conversation.Join(text, t.pool.texts.Turn.TooLong)
 	case text != "" && last.Empty():

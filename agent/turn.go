@@ -127,10 +127,7 @@ func (t *turn) refuseDoubtful() error {
 // prepare readies what a turn that answers m needs: model and tools.
 func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.settings = *t.pool.settings.Load()
-	name := t.session.State.Model
-	if m.Options != nil && m.Options.Model != "" {
-		name = m.Options.Model
-	}
+	name := cmp.Or(m.Wanted().Model, t.session.State.Model)
 	t.scope = tools.Scope{
 		Session: t.session.ID,
 		At:      m.At,
@@ -335,7 +332,7 @@ func (t *turn) say(answer conversation.Record, last bool) (end bool) {
 		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: msgAnswerEmpty}})
 		return false
 	case m.Empty():
-	case cut && !last && o.CutAnswers() <= maxContinuations:
+	case cut && !last && o.CutAnswers() <= maxContinuations && o.First().Wanted().MaxTokens == 0:
 		t.session.Keep(conversation.Record{Said: &llm.Message{Role: llm.User, Text: msgGoOn}})
 		return false
 	}

@@ -5,6 +5,7 @@ package chat
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"strings"
 	"time"
@@ -57,6 +58,7 @@ type Message struct {
 	// person's own words.
 	Chosen  bool        `json:"chosen,omitempty"`
 	Options *RunOptions `json:"errand,omitempty"` // how to answer it, if no person wrote it
+	Wishes  *Wishes     `json:"wishes,omitempty"` // of the program that a person sent it with; nil: none
 }
 
 // Session returns the ID of the session that m belongs to.
@@ -99,6 +101,26 @@ type RunOptions struct {
 	Args  string `json:"args,omitempty"`  // arguments of Tool, a JSON object
 
 	RetriedJob string `json:"retriedJob,omitempty"` // ID of the scheduled job whose run a person has answered again
+}
+
+// Wishes are what a program asks of the answer to a message.
+type Wishes struct {
+	Model     string `json:"model,omitempty"`     // name of the model that answers; "" is the session's model
+	MaxTokens int    `json:"maxTokens,omitempty"` // of what the model says at a time; 0: as it is configured
+	// Format is that of the answer, as OpenAI's response_format; nil: text.
+	Format json.RawMessage `json:"format,omitempty"`
+}
+
+// Wanted returns what m asks of its answer.
+func (m Message) Wanted() Wishes {
+	var w Wishes
+	if m.Wishes != nil {
+		w = *m.Wishes
+	}
+	if m.Options != nil {
+		w.Model = cmp.Or(m.Options.Model, w.Model)
+	}
+	return w
 }
 
 // RunID returns the ID of the run of a scheduled job that m is or belongs to, or
@@ -177,6 +199,7 @@ type Reply struct {
 	// Failed means that Text is an apology: there is no answer or, if ID is not
 	// that of [Message.Reply], none yet.
 	Failed bool    `json:"failed,omitempty"`
+	Cut    bool    `json:"cut,omitempty"`    // Text ends where the [Wishes] of the message have it end
 	Tokens *Tokens `json:"tokens,omitempty"` // used for the answer; nil: no model was called
 
 	// Unasked means that no person waits for it: if it cannot be delivered, owners

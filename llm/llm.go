@@ -34,6 +34,10 @@ type Request struct {
 
 	// MaxTokens is how many the answer may have; 0 is as many as the model is configured for.
 	MaxTokens int
+
+	// Format is what the answer must be, as OpenAI's response_format; nil is any text. A model that
+	// cannot answer so returns an [*Error] of the kind BadRequest, or asks for it in words.
+	Format json.RawMessage
 }
 
 // A Delta is a piece of an answer that is being streamed.

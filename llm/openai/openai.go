@@ -72,8 +72,12 @@ func (m *model) ask(ctx context.Context, p *profile, req llm.Request, stream fun
 	if err != nil {
 		return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Err: err}
 	}
+	out, err := p.newRequest(m.cfg, req)
+	if err != nil {
+		return llm.Message{}, &llm.Error{Kind: llm.BadRequest, Err: err}
+	}
 	t := &transport{base: m.cfg.Transport, tools: tools, watchdog: w}
-	s, err := m.cfg.client(t).CreateChatCompletionStream(w.ctx, p.newRequest(m.cfg, req))
+	s, err := m.cfg.client(t).CreateChatCompletionStream(w.ctx, out)
 	if err != nil {
 		return llm.Message{}, w.causeOf(err)
 	}

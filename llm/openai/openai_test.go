@@ -155,6 +155,28 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// The form that an answer must have is told as it was asked for, schema and all.
+func TestFormat(t *testing.T) {
+	s := serve(t, llmtest.Reply{Text: "{}"})
+	req := llmtest.Say("hi")
+	const format = `{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object","anyOf":[{}]},"strict":true}}`
+	req.Format = json.RawMessage(format)
+	if _, err := model(t, s.URL()).Generate(t.Context(), req, nil); err != nil {
+		t.Fatal(err)
+	}
+	var sent struct {
+		Format json.RawMessage `json:"response_format"`
+	}
+	if err := json.Unmarshal(s.Requests()[0].Body, &sent); err != nil || string(sent.Format) != format {
+		t.Errorf("%s, %v", sent.Format, err)
+	}
+	req.Format = json.RawMessage(`[]`)
+	_, err := model(t, s.URL()).Generate(t.Context(), req, nil)
+	if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != llm.BadRequest || len(s.Requests()) != 1 {
+		t.Errorf("%v after %d requests", err, len(s.Requests()))
+	}
+}
+
 func fields(body []byte, names ...string) string {
 	var all map[string]any
 	_ = json.Unmarshal(body, &all)

@@ -18,7 +18,7 @@ import (
 const minTemperature = 1e-6
 
 // newRequest returns req as OpenAI's API has it, without the tools (see toolList).
-func (p *profile) newRequest(c Config, req llm.Request) openai.ChatCompletionRequest {
+func (p *profile) newRequest(c Config, req llm.Request) (openai.ChatCompletionRequest, error) {
 	r := openai.ChatCompletionRequest{
 		Model:    c.Model,
 		Messages: make([]openai.ChatCompletionMessage, 0, len(req.Messages)+1),
@@ -31,6 +31,11 @@ func (p *profile) newRequest(c Config, req llm.Request) openai.ChatCompletionReq
 	}
 	if c.Temperature != nil && !p.noTemperature {
 		r.Temperature = float32(max(*c.Temperature, minTemperature))
+	}
+	if req.Format != nil {
+		if err := json.Unmarshal(req.Format, &r.ResponseFormat); err != nil {
+			return r, fmt.Errorf("read the format of the answer: %w", err)
+		}
 	}
 	if !p.noUsage {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
@@ -45,7 +50,7 @@ func (p *profile) newRequest(c Config, req llm.Request) openai.ChatCompletionReq
 	if len(req.Tools) > 0 {
 		r.ReasoningEffort = p.effort
 	}
-	return r
+	return r, nil
 }
 
 func (p *profile) newMessage(c Config, m llm.Message) openai.ChatCompletionMessage {

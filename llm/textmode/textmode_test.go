@@ -40,6 +40,14 @@ var (
 	all = []llm.ToolSpec{weather, write, now}
 )
 
+// A model that takes no format is asked for it in words.
+func TestFormat(t *testing.T) {
+	got := newTextRequest(llm.Request{System: "You are a test.", Format: json.RawMessage(`{"type":"json_object"}`)})
+	if want := "You are a test.\n\n" + formatted + "\n" + `{"type":"json_object"}`; got.System != want || got.Format != nil {
+		t.Errorf("%q", got.System)
+	}
+}
+
 // C-048: the section about tools has the format of the specification.
 func TestSection(t *testing.T) {
 	const path = "testdata/section.txt"

@@ -1,0 +1,74 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+)
+
+// What a program asks of an answer reaches the model: which one it is, how much it may say, and in what form. An
+// answer that ends where the program has it end is not gone on with, and nothing is added to it.
+func TestWishes(t *testing.T) {
+	format := json.RawMessage(`{"type":"json_object"}`)
+	asked := 0 // of the other model
+	h := &house{}
+	h.set = func(s *agent.Settings) {
+		other := s.Models["other"]
+		main := other.Model
+		other.Model = llm.ModelFunc(func(ctx context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+			asked++
+			return main.Generate(ctx, r, stream)
+		})
+		s.Models["other"] = other
+	}
+	h.model = script(
+		llm.Message{Text: "one, t", Finish: llm.Length},
+		words(`{"a":1}`),
+		llm.Message{Text: "one, t", Finish: llm.Length}, words("wo"),
+	)
+	play(t, h, func(h *house) {
+		m := message("1", "count")
+		m.Wishes = &chat.Wishes{Model: "other", MaxTokens: 2}
+		h.deliver(m)
+		h.want("one, t")
+		m = message("2", "in JSON")
+		m.Wishes = &chat.Wishes{Format: format}
+		h.deliver(m)
+		h.want(`{"a":1}`)
+		h.say("3", "count")
+		h.want("one, two")
+		for i, want := range []llm.Request{{MaxTokens: 2}, {Format: format}, {}, {}} {
+			if got := h.asks[i]; got.MaxTokens != want.MaxTokens || string(got.Format) != string(want.Format) {
+				t.Errorf("request %d: at most %d tokens, as %s", i, got.MaxTokens, got.Format)
+			}
+		}
+		if asked != 1 {
+			t.Errorf("the other model was asked %d times", asked)
+		}
+		for id, want := range map[string]bool{"1": true, "2": false, "3": false} {
+			r := message(id, "")
+			if got := h.cut[r.Reply().ID]; got != want {
+				t.Errorf("%s: cut %v", id, got)
+			}
+		}
+	})
+}
+
+// The model that a program names answers, and the conversation keeps its own.
+func TestWishedModel(t *testing.T) {
+	m := message("1", "hi")
+	for _, c := range []struct {
+		options *chat.RunOptions
+		want    string
+	}{{nil, "other"}, {&chat.RunOptions{Model: "jobs"}, "jobs"}, {&chat.RunOptions{}, "other"}} {
+		m.Wishes = &chat.Wishes{Model: "other"}
+		m.Options = c.options
+		if got := m.Wanted().Model; got != c.want {
+			t.Errorf("%+v: %q", c.options, got)
+		}
+	}
+}
