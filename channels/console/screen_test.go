@@ -80,3 +80,15 @@ func TestStepsThroughSocket(t *testing.T) {
 		}
 	})
 }
+
+// A message that a tool has sent is shown; that it was sent is not.
+func TestNoStepOfAMessage(t *testing.T) {
+	for state, want := range map[chat.StepState]string{
+		chat.Running: "", chat.Done: "", chat.Failed: "  ❌ message: no such chat",
+	} {
+		step := chat.Step{Tool: "message", State: state, Error: "no such chat"}
+		if got := stepLine(step); got != want {
+			t.Errorf("%s: got %q, want %q", state, got, want)
+		}
+	}
+}

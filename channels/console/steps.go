@@ -27,8 +27,11 @@ func (c *Channel) Step(r chat.Reply, s chat.Step) {
 }
 
 // stepLine describes a step that runs or has ended in one line. It returns ""
-// for a step that still waits.
+// for a step that still waits, and for one that only says what is shown anyway.
 func stepLine(s chat.Step) string {
+	if s.Tool == "message" && s.State != chat.Failed {
+		return ""
+	}
 	line := cmp.Or(s.Name, s.Tool)
 	took := ""
 	if !s.Ended.IsZero() {

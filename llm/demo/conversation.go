@@ -1,0 +1,208 @@
+package demo
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/llm"
+)
+
+// A conversation is what the model makes of a request.
+type conversation struct {
+	tools     []llm.ToolSpec
+	onConsole bool
+	memory    string // the file of what is to be remembered
+	hasNotice bool   // the person was told that this is a demo
+	now       time.Time
+
+	earlier []string // what people wrote before this turn, in small letters
+	jobs    []string // names of the jobs that were made, the latest last
+	buttons []string // that the person was shown last
+
+	from  origin
+	quiet bool      // nothing is to be said unless there is news
+	time  time.Time // when the latest message was written, on the clock of people
+	asked string    // what they wrote since the model spoke last
+	all   string    // what they wrote in this turn
+	uses  []use     // in this turn
+}
+
+// An origin says who the model answers.
+type origin int
+
+const (
+	fromPerson origin = iota
+	fromSchedule
+	fromSubagent
+	fromParent // the model is a subagent
+)
+
+// A use is a tool call with its result.
+type use struct {
+	call
+	id     string
+	result string
+	isOver bool
+}
+
+// failed reports whether the result is an error.
+func (u use) failed() bool { return strings.HasPrefix(u.result, "Error") }
+
+// arg returns an argument of the call, "" if it has none of that name.
+func (u use) arg(name string) string {
+	var values map[string]any
+	_ = json.Unmarshal([]byte(u.args), &values) // without arguments there is no value
+	text, _ := values[name].(string)
+	return text
+}
+
+// nothingToSay is the whole answer to what asks for one only if there is news.
+const nothingToSay = "NOTHING_TO_SAY"
+
+var (
+	memoryForm = regexp.MustCompile(`hold these instructions, (\S+\.md) what you remember`)
+	headerForm = regexp.MustCompile(`^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)([^\n]*)\]\n`)
+	quoteForm  = regexp.MustCompile(`^(> [^\n]*\n)+`)
+	numberForm = regexp.MustCompile(`^\s*(\d{1,2})[.)]?\s*$`)
+)
+
+// readConversation returns what the model knows when it is asked.
+func readConversation(req llm.Request, now time.Time) conversation {
+	c := conversation{tools: req.Tools, memory: "MEMORY.md", now: now}
+	c.onConsole = strings.Contains(req.System, `on the channel "console"`)
+	if m := memoryForm.FindStringSubmatch(req.System); m != nil {
+		c.memory = m[1]
+	}
+	for _, m := range req.Messages {
+		switch m.Role {
+		case llm.User:
+			c.hear(m.Text)
+		case llm.ToolRole:
+			c.finish(m)
+		default:
+			c.speak(m)
+		}
+	}
+	c.all = strings.TrimSpace(c.all)
+	return c
+}
+
+// hear reads a message of a person or of the gateway.
+func (c *conversation) hear(text string) {
+	if c.said() {
+		c.endTurn()
+	}
+	header := headerForm.FindStringSubmatch(text)
+	c.from = fromPerson
+	c.quiet = header != nil && strings.Contains(header[2], nothingToSay)
+	if header != nil {
+		text = text[len(header[0]):]
+		c.time, _ = time.Parse("2006-01-02 15:04", header[1])
+		for from, words := range map[origin]string{
+			fromSchedule: "from the schedule", fromSubagent: "from the subagent", fromParent: "from the parent",
+		} {
+			if strings.HasPrefix(header[2], ", "+words) {
+				c.from = from
+			}
+		}
+		if strings.HasSuffix(header[2], "quoted below") {
+			text = text[len(quoteForm.FindString(text)):]
+		}
+	}
+	if m := numberForm.FindStringSubmatch(text); m != nil { // of a button, where buttons are numbered
+		if n, _ := strconv.Atoi(m[1]); n >= 1 && n <= len(c.buttons) {
+			text = c.buttons[n-1]
+		}
+	}
+	if c.asked != "" {
+		c.asked += "\n"
+		c.all += "\n"
+	}
+	c.asked += text
+	c.all += text
+}
+
+// speak reads an answer of the model, or its calls.
+func (c *conversation) speak(m llm.Message) {
+	c.asked = ""
+	c.hasNotice = c.hasNotice || strings.Contains(m.Text, Notice)
+	for _, made := range m.Calls {
+		u := use{call: inner(made), id: made.ID}
+		switch u.tool {
+		case "message":
+			c.hasNotice = c.hasNotice || strings.Contains(u.arg("text"), Notice)
+			c.buttons = buttonsOf(u.args)
+		case "cron":
+			if name := u.arg("name"); u.arg("action") == "add" && name != "" {
+				c.jobs = append(c.jobs, name)
+			}
+		}
+		c.uses = append(c.uses, u)
+	}
+	if len(m.Calls) == 0 {
+		c.endTurn()
+	}
+}
+
+// endTurn begins the next turn.
+func (c *conversation) endTurn() {
+	c.earlier = append(c.earlier, strings.ToLower(c.all))
+	c.all = ""
+	c.uses = nil
+}
+
+// finish reads the result of a call.
+func (c *conversation) finish(m llm.Message) {
+	i := slices.IndexFunc(c.uses, func(u use) bool { return u.id == m.Call && !u.isOver })
+	if i < 0 { // the call was made in words
+		c.uses = append(c.uses, use{call: call{m.Name, "{}"}, result: m.Text, isOver: true})
+		return
+	}
+	c.uses[i].result = m.Text
+	c.uses[i].isOver = true
+}
+
+// inner returns the call that made stands for: tools that are not listed are called
+// with call_tool.
+func inner(made llm.ToolCall) call {
+	var in struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if made.Name == "call_tool" && json.Unmarshal([]byte(made.Args), &in) == nil && in.Name != "" {
+		return call{in.Name, string(in.Arguments)}
+	}
+	return call{made.Name, made.Args}
+}
+
+func buttonsOf(args string) []string {
+	var in struct {
+		Buttons []string `json:"buttons"`
+	}
+	_ = json.Unmarshal([]byte(args), &in) // without buttons there are none
+	return in.Buttons
+}
+
+// offers reports whether the model may call tool.
+func (c conversation) offers(tool string) bool {
+	return slices.ContainsFunc(c.tools, func(t llm.ToolSpec) bool { return t.Name == tool })
+}
+
+// tried reports whether tool was called in this turn.
+func (c conversation) tried(tool string) bool {
+	return slices.ContainsFunc(c.uses, func(u use) bool { return u.tool == tool })
+}
+
+// said reports whether the last call of this turn said the answer, and nothing was
+// asked since.
+func (c conversation) said() bool {
+	if c.asked != "" || len(c.uses) == 0 {
+		return false
+	}
+	last := c.uses[len(c.uses)-1]
+	return last.tool == "message" && buttonsOf(last.args) != nil && !last.failed()
+}

@@ -1,0 +1,189 @@
+package demo_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/llm"
+	"parley/llm/demo"
+	"parley/llm/llmtest"
+)
+
+// A talk is a conversation with the demo, with tools that return what results says.
+type talk struct {
+	t       *testing.T
+	system  string
+	results map[string]string
+	history []llm.Message
+}
+
+// say returns what the demo answers, and the buttons below.
+func (k *talk) say(text string) (answer string, buttons []string) {
+	k.t.Helper()
+	k.history = append(k.history, llm.Message{Role: llm.User, Text: text})
+	for range 5 {
+		req := llm.Request{System: k.system, Messages: k.history, Tools: allTools}
+		msg, err := demo.New("demo").Generate(k.t.Context(), req, nil)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		k.history = append(k.history, msg)
+		if msg.Finish == llm.Stopped {
+			return answer + msg.Text, buttons
+		}
+		for _, call := range msg.Calls {
+			var in struct {
+				Name, Text string
+				Buttons    []string
+			}
+			if err := json.Unmarshal([]byte(call.Args), &in); err != nil {
+				k.t.Fatal(err)
+			}
+			tool := call.Name
+			if tool == "call_tool" {
+				tool = in.Name
+			}
+			if tool == "message" {
+				answer += in.Text
+				buttons = append(buttons, in.Buttons...)
+			}
+			k.history = append(k.history, llm.Message{Role: llm.ToolRole, Call: call.ID, Name: call.Name, Text: k.results[tool]})
+		}
+	}
+	k.t.Fatalf("%q has no end", text)
+	return "", nil
+}
+
+// What tools return is told in words, errors kindly, and the next things to try are
+// buttons: those that were not tried.
+func TestTellsResults(t *testing.T) {
+	noSearch := "Error: web search is not available: duckduckgo: cannot be reached\n\n[Analyze the error above.]"
+	for _, c := range []struct{ say, tool, result, want, button string }{
+		{"what can you do?", "", "", "remind me in a minute", "Remind me in a minute to stretch"},
+		{"Hello!", "", "", "models", "Every 10 seconds say hi"},
+		{"calculate 2^10", "calculator", `{"success":true,"data":{"result":1024},"error":null}`, "`2**10` is **1024**.", ""},
+		{"calculate 1/0", "calculator", "Error: division by zero\n\n[Analyze the error above.]", "did not work: division by zero.", ""},
+		{"every 10 seconds say hi", "cron", "Created job 'hi' (id: 1)", "every 10 seconds", "Stop saying hi"},
+		{"stop saying hi", "cron", "Removed job 1", "will not come again", ""},
+		{"remind me in a minute to stretch", "cron", "Created job", "remind you", "Every 10 seconds say hi"},
+		{"every day at 9 sing", "cron", "Created job", "on the schedule", ""},
+		{"write a note: x", "write_file", "ok", "**notes.md**", "Read notes.md"},
+		{"read notes.md", "read_file", "1| - x\n2| - y\n\n(End of file — 2 lines total)", "**notes.md**:\n\n- x\n- y", "Delete notes.md"},
+		{"read no.md", "read_file", "Error: File not found: no.md", "did not work: File not found: no.md.", ""},
+		{"delete notes.md", "file_delete", `{"success":true}`, "**notes.md** is gone", ""},
+		{"list my files", "list_dir", "📄 a\n📁 b\n", "- 📄 a\n- 📁 b", ""},
+		{"remember that I like tea", "write_file", "ok", "MEMORY.md", ""},
+		{"what do you know about me?", "read_file", "1| - I like tea", "remember:\n\n- I like tea", ""},
+		{"what do you know about me?", "read_file", "Error: File not found: MEMORY.md", "nothing about you yet", ""},
+		{"in the background list my files", "spawn", "started", "in the background", ""},
+		{"search for bread", "web_search", "1. Bread", "1. Bread", ""},
+		{"search for bread", "web_search", noSearch, "search the web from here: web search is not available: duckduckgo: cannot be reached. Parley", ""},
+	} {
+		k := &talk{t: t, results: map[string]string{c.tool: c.result}}
+		got, buttons := k.say(said + "]\n" + c.say)
+		if !strings.Contains(got, c.want) || !strings.Contains(got, demo.Notice) {
+			t.Errorf("%q: got %q, want %q in it", c.say, got, c.want)
+		}
+		if len(buttons) == 0 || len(buttons) > 3 || c.button != "" && !slices.Contains(buttons, c.button) {
+			t.Errorf("%q: buttons %q, want %q among them", c.say, buttons, c.button)
+		}
+		isSame := func(b string) bool { return strings.EqualFold(b, c.say) }
+		if slices.ContainsFunc(buttons, isSame) {
+			t.Errorf("%q: buttons %q, which were tried", c.say, buttons)
+		}
+	}
+}
+
+// Whoever presses the buttons, or types their numbers, sees all that there is, and is
+// told once that this is a demo. Each button is understood.
+func TestTour(t *testing.T) {
+	k := &talk{t: t, results: map[string]string{}}
+	answer, buttons := k.say(said + "]\nwhat can you do?")
+	for n := range 30 {
+		if n > 0 && strings.Contains(answer, demo.Notice) {
+			t.Errorf("the notice came again: %q", answer)
+		}
+		if strings.Contains(answer, "You said") || len(buttons) == 0 {
+			t.Fatalf("after %d: %q, buttons %q", n, answer, buttons)
+		}
+		press := buttons[len(buttons)-1] // the last that is new
+		if press == "What can you do?" {
+			break
+		}
+		if n%2 == 0 {
+			press = fmt.Sprint(len(buttons))
+		}
+		answer, buttons = k.say(said + "]\n" + press)
+	}
+	var tried []string
+	for _, m := range k.history {
+		for _, c := range m.Calls {
+			tried = append(tried, c.Name+" "+c.Args)
+		}
+	}
+	for _, tool := range []string{"cron", "calculator", "write_file", "list_dir", "read_file", "spawn", "web_search"} {
+		if !strings.Contains(strings.Join(tried, "\n"), tool) {
+			t.Errorf("%s was never tried:\n%s", tool, strings.Join(tried, "\n"))
+		}
+	}
+}
+
+// What the gateway sends is answered without buttons and notice.
+func TestAnswersTheGateway(t *testing.T) {
+	for _, c := range []struct{ from, say, want string }{
+		{"schedule", "Reminder: stretch", "⏰ stretch"},
+		{"schedule", "say hi", "hi"},
+		{"schedule", "list my files", "My folder has:\n\n- 📄 a"},
+		{"schedule, to be answered with NOTHING_TO_SAY alone unless there is something", "look around", "NOTHING_TO_SAY"},
+		{"parent", "list my files", "My folder has:\n\n- 📄 a"},
+		{
+			"subagent",
+			"[Subagent 'x' completed successfully]\n\nTask: list my files\n\nResult: - a\n\nSummarize this naturally for the person.",
+			"The background task “list my files” completed successfully:\n\n- a",
+		},
+	} {
+		k := &talk{t: t, results: map[string]string{"list_dir": "📄 a"}}
+		if got, buttons := k.say("[Sat 2026-11-21 08:30, from the " + c.from + "]\n" + c.say); got != c.want || buttons != nil {
+			t.Errorf("%q: got %q, buttons %q; want %q", c.say, got, buttons, c.want)
+		}
+	}
+}
+
+// A second request while the first is at work is answered with it.
+func TestAnswersWhatCameMeanwhile(t *testing.T) {
+	req := llmtest.Say("list my files", allTools...)
+	req.Messages = append(req.Messages,
+		llm.Message{Role: llm.Assistant, Calls: []llm.ToolCall{{ID: "a", Name: "list_dir", Args: "{}"}}},
+		llm.Message{Role: llm.ToolRole, Call: "a", Name: "list_dir", Text: "📄 a"},
+		llm.Message{Role: llm.User, Text: "read b.md"})
+	k := &talk{t: t, history: req.Messages[:3], results: map[string]string{"read_file": "1| bee"}}
+	if got, _ := k.say("read b.md"); !strings.Contains(got, "📄 a") || !strings.Contains(got, "bee") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// On the console, where pipes wait for an answer to their line, it quotes the line. What
+// is to be remembered goes where the instructions say.
+func TestReadsTheInstructions(t *testing.T) {
+	req := llmtest.Say("what can you do?", allTools...)
+	for system, want := range map[string]bool{`It is on the channel "console".`: true, `It is on the channel "web".`: false} {
+		req.System = system
+		msg, err := demo.New("demo").Generate(t.Context(), req, nil)
+		if err != nil || len(msg.Calls) != 1 || strings.Contains(msg.Calls[0].Args, `"reply":true`) != want {
+			t.Errorf("%s: got %+v, %v", system, msg, err)
+		}
+	}
+	k := &talk{t: t}
+	if got, buttons := k.say("send me a message: hi"); got != "hi"+demo.Notice+"\nThere it is." || buttons != nil {
+		t.Errorf("got %q, %q", got, buttons)
+	}
+	req = llmtest.Say("remember x", allTools...)
+	req.System = "AGENTS.md hold these instructions, people/a/MEMORY.md what you remember."
+	msg, err := demo.New("demo").Generate(t.Context(), req, nil)
+	if err != nil || len(msg.Calls) != 1 || !strings.Contains(msg.Calls[0].Args, `"path":"people/a/MEMORY.md"`) {
+		t.Errorf("got %+v, %v", msg, err)
+	}
+}
