@@ -23,10 +23,10 @@ type limited struct {
 
 // Generate implements Model.
 func (l *limited) Generate(ctx context.Context, req Request, stream func(Delta)) (Message, error) {
-	limited, cancel := context.WithTimeout(ctx, l.total)
+	inTime, cancel := context.WithTimeout(ctx, l.total)
 	defer cancel()
-	msg, err := l.model.Generate(limited, req, stream)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+	msg, err := l.model.Generate(inTime, req, stream)
+	if err != nil && inTime.Err() != nil && ctx.Err() == nil {
 		return Message{}, &Error{Kind: TimedOut, Err: fmt.Errorf("no whole answer within %v", l.total)}
 	}
 	return msg, err
