@@ -6,6 +6,7 @@ package retention
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -125,8 +126,8 @@ func (k Keeper) keepLimits(ctx context.Context) {
 			if removed > 0 {
 				k.Log.Info("entries beyond the limit removed", "part", p.Name, "entries", removed)
 			}
-			if archived.tried {
-				k.Faults.set(p.Name, archived.err)
+			if archived.err != nil || err == nil {
+				k.Faults.set(cause{p.Name, true}, archived.err)
 			}
 		}
 	}
@@ -140,7 +141,7 @@ func (k Keeper) TrimAll(ctx context.Context, now time.Time) {
 			return
 		}
 		if period <= 0 {
-			k.Faults.set(p.Name, nil)
+			k.Faults.set(cause{p.Name, false}, nil)
 			continue
 		}
 		removed, archived, err := k.pass(ctx, p.Name, store.Trimming{Before: now.Add(-period)}, p.Trim)
@@ -151,7 +152,7 @@ func (k Keeper) TrimAll(ctx context.Context, now time.Time) {
 			k.Log.Info("old entries removed", "part", p.Name, "entries", removed, "older", inDays(period))
 		}
 		if archived.err != nil || ctx.Err() == nil {
-			k.Faults.set(p.Name, archived.err)
+			k.Faults.set(cause{p.Name, false}, archived.err)
 		}
 	}
 }
@@ -166,16 +167,28 @@ func inDays(period time.Duration) string {
 }
 
 // An archiving is what became of what a pass wanted to archive.
-type archiving struct {
-	tried bool
-	err   error // the first one
-}
+type archiving struct{ err error } // the first one
 
 // note notes how it went to archive something.
 func (a *archiving) note(err error) error {
-	a.tried = true
 	a.err = cmp.Or(a.err, err)
 	return err
+}
+
+// A source is a file that is to be archived. It keeps the error of its Reader: a file that
+// cannot be read is no fault of the archive.
+type source struct {
+	io.Reader
+	err error
+}
+
+// Read implements [io.Reader].
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
 }
 
 // pass has trim remove what t says from a part, and returns how many entries were removed.
@@ -199,7 +212,12 @@ func (k Keeper) pass(
 			return archived.note(k.Archive.Add(part, name, lines...))
 		}
 		t.ArchiveFile = func(name string, from io.Reader) error {
-			return archived.note(k.Archive.AddFile(part, name, from))
+			s := &source{Reader: from}
+			err := k.Archive.AddFile(part, name, s)
+			if s.err != nil {
+				return err
+			}
+			return archived.note(err)
 		}
 	}
 	err = trim(ctx, t)

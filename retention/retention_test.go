@@ -309,6 +309,23 @@ func TestFaults(t *testing.T) {
 	})
 }
 
+// P28: a file that cannot be read is no fault of the archive.
+func TestUnreadableSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, _ := keeper(retention.Archive{Dir: t.TempDir(), Wanted: func() bool { return true }}, time.Hour)
+		broken := errors.New("broken disk")
+		var saved error
+		k.Parts[0].Trim = func(_ context.Context, pass store.Trimming) error {
+			saved = pass.ArchiveFile("a.txt", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)))
+			return saved
+		}
+		k.TrimAll(t.Context(), time.Now())
+		if part, err := k.Faults.First(); err != nil || !errors.Is(saved, broken) {
+			t.Errorf("saved: %v; the fault of %q is %v", saved, part, err)
+		}
+	})
+}
+
 // P28: what is beyond a limit is told of if it cannot be archived.
 func TestFaultOfLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -325,6 +342,12 @@ func TestFaultOfLimit(t *testing.T) {
 		synctest.Wait()
 		if part, err := k.Faults.First(); part != "part" || err == nil {
 			t.Errorf("the fault of %q is %v", part, err)
+		}
+		k.Parts[0].Period = func() time.Duration { return time.Hour }
+		k.Parts[0].Trim = func(context.Context, store.Trimming) error { return nil }
+		k.TrimAll(t.Context(), time.Now()) // with nothing that is old
+		if part, err := k.Faults.First(); part != "part" || err == nil {
+			t.Errorf("after a night the fault of %q is %v", part, err)
 		}
 		if err := os.Remove(dir); err != nil {
 			t.Fatal(err)
