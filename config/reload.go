@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -105,6 +106,10 @@ func (w Watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 	sum := sha256.Sum256(src)
 	if sum == seen {
 		return now, seen
+	}
+	if errors.Is(err, fs.ErrNotExist) && !now.Found { // there never was a file; a terminal that closes sends SIGHUP, too
+		w.Log.Debug("no config file: nothing to reload", "file", w.File)
+		return now, sum
 	}
 	if err != nil {
 		w.Log.Warn("config cannot be read: the running one stays", "err", err)

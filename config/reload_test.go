@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -149,6 +150,22 @@ func TestReloadByHangup(t *testing.T) {
 	w.hup <- syscall.SIGHUP // once more: it was not taken
 	if c := w.next(); c.Agent.MaxRounds != 7 {
 		t.Errorf("%+v", c.Agent)
+	}
+}
+
+// TestHangupWithoutFile: a terminal that closes sends SIGHUP. Without a config file there is
+// nothing to warn of.
+func TestHangupWithoutFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.json")
+	now, err := Load(Source{File: file, Data: t.TempDir(), Environ: Environ{}, Drivers: drivers()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	w := Watcher{File: file, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	w.reload(now, [sha256.Size]byte{}, nil)
+	if log.Len() > 0 {
+		t.Errorf("logged %s", log.String())
 	}
 }
 
