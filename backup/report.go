@@ -16,6 +16,9 @@ func (r Report) Print(w io.Writer, zone *time.Location) {
 	if r.Lost != nil {
 		fmt.Fprintf(w, "its latest changes, of about a minute, are lost: %v\n", r.Lost)
 	}
+	for _, path := range r.Put {
+		fmt.Fprintln(w, "restored "+path)
+	}
 	for _, path := range r.Moved {
 		fmt.Fprintln(w, "moved "+path+" to "+r.MovedTo)
 	}

@@ -34,6 +34,7 @@ type Waiting struct{ Messages, Replies int }
 // A Report describes a restore.
 type Report struct {
 	Made    time.Time // when the backup was made
+	Put     []string  // paths of what was restored
 	Moved   []string  // paths of the data that was there before
 	MovedTo string    // the folder where that data is now
 	Waiting Waiting   // what became dead letters
@@ -56,11 +57,11 @@ func (r Restorer) Restore(ctx context.Context, file string, force bool) (report 
 	if there := Existing(db, bolt.LogOf(db), db+".mark", r.Workspace); len(there) > 0 && !force {
 		return report, fmt.Errorf("there is data already: %s; --force moves it aside", there[0])
 	}
-	if isStore(file) {
-		report.Moved = Existing(bolt.LogOf(db), db)
-	} else {
-		report.Moved = Existing(bolt.LogOf(db), db, r.Workspace)
+	report.Put = []string{db}
+	if !isStore(file) {
+		report.Put = append(report.Put, r.Workspace)
 	}
+	report.Moved = Existing(append([]string{bolt.LogOf(db)}, report.Put...)...)
 	report.MovedTo = r.unusedFolder("before-restore-")
 	err = r.exchange(ctx, &report, func(draft string) (err error) {
 		if report.Made, err = unpackInto(ctx, file, draft); err != nil {
