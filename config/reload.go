@@ -107,7 +107,7 @@ func (w Watcher) reload(now *Config, seen [sha256.Size]byte, apply func(*Config)
 	if sum == seen {
 		return now, seen
 	}
-	if errors.Is(err, fs.ErrNotExist) && !now.Found { // there never was a file; a terminal that closes sends SIGHUP, too
+	if errors.Is(err, fs.ErrNotExist) && !now.Found { // a terminal that closes sends SIGHUP, too
 		w.Log.Debug("no config file: nothing to reload", "file", w.File)
 		return now, sum
 	}
