@@ -27,7 +27,7 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 		panic(fmt.Sprintf("tool %s: %v", name, err))
 	}
 	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema.Source()}, args: schema}
-	t.shown = sync.OnceValues(schema.Shown) // which takes as long as all else here
+	t.shown = sync.OnceValue(schema.Shown) // many tools are never listed
 	var usual In
 	if err := json.Unmarshal(t.args.Defaults(), &usual); err != nil {
 		panic(fmt.Sprintf("tool %s: %v", name, err))
@@ -48,11 +48,7 @@ func (t Tool) Spec() llm.ToolSpec {
 	if t.shown == nil || !t.args.IsOf(t.Schema) { // it was replaced
 		return spec
 	}
-	shown, err := t.shown()
-	if err != nil { // it would have been one in New
-		panic(fmt.Sprintf("tool %s: %v", t.Name, err))
-	}
-	spec.Schema = shown
+	spec.Schema = t.shown()
 	return spec
 }
 

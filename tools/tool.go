@@ -69,9 +69,9 @@ type Tool struct {
 	// nil means that calls stand for themselves.
 	Inner func(args string) (name, inner string, ok bool)
 
-	args  *arguments.Schema               // the parsed Schema
-	shown func() (json.RawMessage, error) // the part of Schema that models are shown; nil: all of it
-	rule  Rule                            // set by Permit; "" is Who
+	args  *arguments.Schema      // the parsed Schema
+	shown func() json.RawMessage // the part of Schema that models are shown; nil: all of it
+	rule  Rule                   // set by Permit; "" is Who
 }
 
 // Hints tell the pipeline how to treat a Tool. The zero value is the most careful treatment.

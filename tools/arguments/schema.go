@@ -196,7 +196,7 @@ func usual(s *jsonschema.Schema) bool {
 	rest.MinItems = nil
 	rest.MaxItems = nil
 	rest.AdditionalProperties = nil
-	if !reflect.ValueOf(rest).IsZero() && JSON(rest) != "true" {
+	if !allowsAll(&rest) {
 		return false
 	}
 	for _, p := range s.Properties {

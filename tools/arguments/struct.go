@@ -27,31 +27,19 @@ func SchemaOf(t reflect.Type) (*Schema, error) {
 		return nil, err
 	}
 	dropNull(s)
-	source, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
+	if !usual(s) {
+		return nil, fmt.Errorf("the schema of %v has keywords that writer does not write", t)
 	}
-	return newSchema(source, s), nil
+	source := write(s, true)
+	if !json.Valid(source) {
+		return nil, fmt.Errorf("the schema of %v is no JSON: %s", t, source)
+	}
+	return &Schema{source: source, schema: s}, nil
 }
 
 // Shown returns the part of the schema of a struct that models are shown: not the limits of numbers and lengths,
 // of which a call that exceeds them is told.
-func (s *Schema) Shown() (json.RawMessage, error) {
-	shown := s.schema.CloneSchemas()
-	eachSchema(shown, dropLimits)
-	return json.Marshal(shown)
-}
-
-// dropLimits removes from s what models need not be shown.
-func dropLimits(s *jsonschema.Schema) {
-	s.AdditionalProperties = nil
-	s.Minimum = nil
-	s.Maximum = nil
-	s.MinLength = nil
-	s.MaxLength = nil
-	s.MinItems = nil
-	s.MaxItems = nil
-}
+func (s *Schema) Shown() json.RawMessage { return write(s.schema, false) }
 
 // dropNull replaces type lists such as ["null", "array"], which some vendors reject.
 func dropNull(s *jsonschema.Schema) {

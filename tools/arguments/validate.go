@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -167,7 +168,17 @@ func (s *Schema) checkObject(js *jsonschema.Schema, v map[string]any, path strin
 // closed reports whether s allows only the properties it names.
 func closed(s *jsonschema.Schema) bool {
 	no := s.AdditionalProperties
-	return no != nil && no.Not != nil && JSON(no) == "false" && len(s.PatternProperties) == 0
+	if no == nil || no.Not == nil || len(s.PatternProperties) > 0 {
+		return false
+	}
+	rest := *no
+	rest.Not = nil
+	return allowsAll(&rest) && allowsAll(no.Not)
+}
+
+// allowsAll reports whether s has no keyword.
+func allowsAll(s *jsonschema.Schema) bool {
+	return reflect.ValueOf(s).Elem().IsZero() || JSON(s) == "true"
 }
 
 func deref[T any](p *T) (v T) {
