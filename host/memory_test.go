@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 
@@ -13,9 +14,10 @@ func TestReturnMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
+		percent := CollectLater()
 		go func() {
 			defer close(ended)
-			ReturnMemory(ctx)
+			ReturnMemory(ctx, percent)
 		}()
 		timetest.Sleep(4 * quietTime) // what the start left is given back
 		least := readMemory().held
@@ -35,6 +37,31 @@ func TestReturnMemory(t *testing.T) {
 		}
 		if !isSmall() {
 			t.Errorf("%d bytes are held long after the crowd, and %d before it", readMemory().held, least)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// Garbage is collected late while the program starts, and as before once it runs.
+func TestCollectLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const usual = 77
+		defer debug.SetGCPercent(debug.SetGCPercent(usual))
+		percent := CollectLater()
+		ended := make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			defer close(ended)
+			ReturnMemory(ctx, percent)
+		}()
+		synctest.Wait()
+		if during := debug.SetGCPercent(startPercent); during != startPercent {
+			t.Errorf("while the program starts garbage is collected at %d %%, want %d", during, startPercent)
+		}
+		timetest.Sleep(startTime)
+		if after := debug.SetGCPercent(usual); after != usual {
+			t.Errorf("once it runs garbage is collected at %d %%, want %d", after, usual)
 		}
 		stop()
 		<-ended

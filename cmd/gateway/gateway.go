@@ -70,10 +70,11 @@ type options struct {
 // ownerAPI, jobHost, toolbox and knowledge are what other packages call back.
 type gateway struct {
 	options
-	began time.Time
-	now   atomic.Pointer[config.Config] // as it was reloaded last
-	texts *texts.Catalogue              // what people are told in chats
-	notes []string                      // what owners are told after the start
+	began     time.Time
+	gcPercent int                           // see host.CollectLater
+	now       atomic.Pointer[config.Config] // as it was reloaded last
+	texts     *texts.Catalogue              // what people are told in chats
+	notes     []string                      // what owners are told after the start
 
 	// What is kept on disk.
 	store         store.Store
@@ -128,7 +129,7 @@ var errLeft = errors.New("the person left")
 func serve(ctx context.Context, o options) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	g := &gateway{options: o, began: time.Now()}
+	g := &gateway{options: o, began: time.Now(), gcPercent: host.CollectLater()}
 	if err := g.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); err != nil {
 		return errors.Join(err, g.close())
 	}

@@ -48,7 +48,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	run(&intake, func() error { return g.scheduler.Run(ctx) })
 	intake.Go(func() { g.Watch(ctx, g.apply) })
 	intake.Go(func() { g.shell.Run(ctx) })
-	intake.Go(func() { host.ReturnMemory(ctx) })
+	intake.Go(func() { host.ReturnMemory(ctx, g.gcPercent) })
 	intake.Go(func() { g.copies().Run(ctx) })
 	intake.Go(func() { upkeepOf(g).Run(ctx) })
 	intake.Go(func() { sandboxes.LogChoice(ctx, g.sandbox, g.Log) })
