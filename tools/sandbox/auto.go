@@ -122,7 +122,10 @@ func (a *Auto) Use(name string) {
 // Hide keeps what is at paths from every program, although it may be in a folder that all of them
 // see, such as /usr. What is granted below them stays granted. It must be called before Run.
 func (a *Auto) Hide(paths ...string) {
-	system := SystemFolders()
+	system := ProgramFolders()
+	if slices.ContainsFunc(paths, func(path string) bool { return workspace.Within(path, "/etc") }) {
+		system = SystemFolders() // to look for the files of /etc takes time at each start
+	}
 	for _, path := range paths {
 		within := func(folder string) bool { return workspace.Within(path, folder) }
 		if slices.ContainsFunc(system, within) { // nothing else is seen anyway

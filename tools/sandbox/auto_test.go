@@ -178,11 +178,18 @@ func TestHide(t *testing.T) {
 	a := NewAuto(nil, Candidate{Name: "bare", Runner: recorder{&got}, Bare: true})
 	a.Use("bare")
 	a.Hide("/usr/local/parley/data", "/usr/local/parley/config.json", "/home/ann/.parley")
+	for _, seen := range EtcFiles() {
+		a.Hide("/etc/parley", seen+"/parley")
+	}
 	work := Folder{"/usr/local/parley/data/workspace/work", ReadWrite}
 	if _, err := a.Run(t.Context(), Spec{Args: []string{"true"}, Folders: []Folder{work}}); err != nil {
 		t.Fatal(err)
 	}
-	want := []Folder{{"/usr/local/parley/data", Hidden}, {"/usr/local/parley/config.json", Hidden}, work}
+	want := []Folder{{"/usr/local/parley/data", Hidden}, {"/usr/local/parley/config.json", Hidden}}
+	for _, seen := range EtcFiles() {
+		want = append(want, Folder{seen + "/parley", Hidden})
+	}
+	want = append(want, work)
 	if !slices.Equal(got, want) {
 		t.Errorf("granted are %v, want %v", got, want)
 	}
