@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"parley/agent/sessioncommands"
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/store"
 	"parley/texts"
 	"parley/tools"
@@ -104,7 +104,7 @@ func (p *Pool) findCommand(name string) *Command {
 const unknownCommand = "?"
 
 // commandShape is what a command looks like, unlike a path such as /etc/hosts.
-var commandShape = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9_]+)?$`)
+var commandShape = lazyregexp.New(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9_]+)?$`)
 
 // command returns the command that a person gives by m, such as "new" for "/new",
 // and "" if m is no command.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"parley/channels/safetext"
 	"parley/chat"
 	"parley/forms"
+	"parley/lazyregexp"
 	"parley/store"
 	"parley/texts"
 )
@@ -99,7 +99,7 @@ func (qs *Questions) find(id string) *question {
 	return &qs.all[i]
 }
 
-var questionID = regexp.MustCompile(`^[A-Za-z0-9]{1,32}$`)
+var questionID = lazyregexp.New(`^[A-Za-z0-9]{1,32}$`)
 
 // Ask sends r, whose Ask is the question, and waits for the answer. If it is called
 // again with the same IDs, as after a restart, nothing is sent twice, and the answer

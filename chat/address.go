@@ -1,16 +1,16 @@
 package chat
 
-import "regexp"
+import "parley/lazyregexp"
 
 // login matches what a URL has before its @, behind the scheme. A quotation mark
 // in it is a part of it unless a list of URLs is what it looks like.
 var (
 	// login matches what a URL has between the scheme and "@". A quotation mark is
 	// part of it, unless the text looks like a list of URLs.
-	login = regexp.MustCompile(
+	login = lazyregexp.New(
 		"(?i)(https?:[/\\\\]*|[a-z][a-z0-9+.-]*:[/\\\\]{2})" + "(?:[^\\s/?#<>\"'`]*|[^\\s/?#<>,\\[\\]{}]*)@",
 	)
-	unfinished = regexp.MustCompile(`(?i)(https?:[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^\s/?#]+$`)
+	unfinished = lazyregexp.New(`(?i)(https?:[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^\s/?#]+$`)
 )
 
 // hiddenLogin replaces a user name and password.

@@ -7,12 +7,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/lazyregexp"
 	"parley/scheduler"
 	"parley/tools/mcp"
 	"parley/tools/network"
@@ -343,4 +343,4 @@ func (k *checker) mcpServers() {
 	}
 }
 
-var simple = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var simple = lazyregexp.New(`^[A-Za-z0-9_-]+$`)

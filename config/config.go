@@ -34,11 +34,11 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"parley/lazyregexp"
 	"parley/tools/mcp"
 	"parley/tools/sandbox/proxy"
 )
@@ -262,8 +262,8 @@ func (e *Exec) Check(report func(key, problem string)) {
 }
 
 var (
-	isModule   = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
-	isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	isModule   = lazyregexp.New(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
+	isVariable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // Python says what the code of execute_python may do.

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"parley/lazyregexp"
 )
 
 // A decoder puts JSON with comments into Go values. Unlike encoding/json it
@@ -249,7 +250,7 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string, tag refl
 }
 
 // secretName matches the names of variables that hold secrets.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
+var secretName = lazyregexp.New(`(?i)key|token|secret|passw|auth|credential|cookie`)
 
 // memberTag returns the tag of a value in a table with that tag.
 func memberTag(tag reflect.StructTag, name string) reflect.StructTag {
@@ -415,8 +416,8 @@ func parseDuration(s string) (time.Duration, error) {
 	return time.Duration(n) * 24 * time.Hour, err
 }
 
-var placeholder = regexp.MustCompile(`\$?\$\{[^}]*\}?`)
-var variable = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+var placeholder = lazyregexp.New(`\$?\$\{[^}]*\}?`)
+var variable = lazyregexp.New(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
 // expand puts the value of the environment variable NAME for each ${NAME} in s,
 // and returns the names used. $${ stands for ${ itself.

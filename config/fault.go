@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"parley/lazyregexp"
 )
 
 // A problem is one fault in the file.
@@ -22,7 +23,7 @@ type problem struct {
 	text string
 }
 
-var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
+var hujsonPlace = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
 
 // syntax says that the source is no JSON. The parser quotes what it stumbled
 // over, which may be half a secret: that is left out.
@@ -164,7 +165,7 @@ func (d *decoder) place(at int) (line, col int) {
 	return line, col
 }
 
-var named = regexp.MustCompile(`^[A-Za-z0-9_:.-]+$`)
+var named = lazyregexp.New(`^[A-Za-z0-9_:.-]+$`)
 
 // join adds name to a key path, in quotes where it would be misread.
 func join(path, name string) string {

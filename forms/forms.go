@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/texts"
 )
 
@@ -107,8 +108,8 @@ func checkChoices(say *texts.Form, f chat.Field, values []string) (any, string) 
 
 // Numbers with separators of thousands, which would be read as those of fractions.
 var (
-	grouped        = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(,\d{3})+$`)
-	groupedInteger = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}([.,]\d{3})+$`)
+	grouped        = lazyregexp.New(`^[+-]?[1-9]\d{0,2}(,\d{3})+$`)
+	groupedInteger = lazyregexp.New(`^[+-]?[1-9]\d{0,2}([.,]\d{3})+$`)
 )
 
 func checkNumber(say *texts.Form, f chat.Field, text string) (any, string) {

@@ -3,9 +3,10 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"parley/lazyregexp"
 )
 
 // Lengths above which a line of a saved result is broken, in bytes.
@@ -41,7 +42,7 @@ func layOut(text string) string {
 }
 
 // longString matches a line of indented JSON that ends with a string.
-var longString = regexp.MustCompile(`(?s)^( *(?:"(?:[^"\\]|\\.)*": )?)(".*")(,?\n?)$`)
+var longString = lazyregexp.New(`(?s)^( *(?:"(?:[^"\\]|\\.)*": )?)(".*")(,?\n?)$`)
 
 // breakLine breaks a line that is too long, between words if possible.
 func breakLine(line string) string {

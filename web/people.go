@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"regexp"
 	"time"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/response"
 	"parley/store"
 )
@@ -98,7 +98,7 @@ func (p people) may(ctx context.Context, name string) error {
 	return nil
 }
 
-var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
+var validName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
 const nameRule = " has 1 to 32 lower-case letters, digits, dots and dashes, and begins with a letter or digit"
 

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"parley/chat"
+	"parley/lazyregexp"
 )
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
@@ -67,7 +67,7 @@ func FirstText(args string) (words string) {
 	return words
 }
 
-var firstWords = regexp.MustCompile(`:\s*("(?:[^"\\]|\\.)*)`)
+var firstWords = lazyregexp.New(`:\s*("(?:[^"\\]|\\.)*)`)
 
 // PlainResult returns the result of a tool as people read it: of an envelope of
 // JSON, what is in it.

@@ -12,12 +12,12 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
 	"parley/channels/network"
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/response"
 )
 
@@ -314,7 +314,7 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var safeNameForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var safeNameForm = lazyregexp.New(`^[A-Za-z0-9._-]{1,64}$`)
 
 // safeName returns name if it can be part of a session ID, else its hash.
 func safeName(name string) string {

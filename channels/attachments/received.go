@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
+	"parley/lazyregexp"
 	"parley/store"
 	"parley/workspace"
 )
@@ -49,9 +49,11 @@ func (in *Inbox) noteReceived(ctx context.Context, name string, size int64, sum 
 	}
 }
 
-// fileName finds in a text the names of files that were sent, up to what tells them
-// from all others (see inboxPath).
-var fileName = regexp.MustCompile(`inbox/(?:people/[\w-]+/)?\d{4}-\d\d-\d\d/[0-9a-f]{10}-`)
+// fileForm is how the names of files that were sent begin, up to what tells them from
+// all others (see inboxPath).
+const fileForm = `inbox/(?:people/[\w-]+/)?\d{4}-\d\d-\d\d/[0-9a-f]{10}-`
+
+var fileName = lazyregexp.New(fileForm)
 
 // NoteUse notes that files which people sent are used, if text names any: the
 // arguments of a call, in JSON.

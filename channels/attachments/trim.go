@@ -10,11 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/store"
 	"parley/workspace"
 )
@@ -27,8 +27,8 @@ const stepFiles = 50
 const fetchDelay = 72 * time.Hour
 
 var (
-	receivedName = regexp.MustCompile("^" + fileName.String() + "[^/]+$")
-	dayFolder    = regexp.MustCompile(`^inbox/(?:people/[\w-]+/)?\d{4}-\d\d-\d\d$`)
+	receivedName = lazyregexp.New("^" + fileForm + "[^/]+$")
+	dayFolder    = lazyregexp.New(`^inbox/(?:people/[\w-]+/)?\d{4}-\d\d-\d\d$`)
 )
 
 // Trim removes the files that people sent before t.Before and that no call has named

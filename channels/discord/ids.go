@@ -2,17 +2,17 @@ package discord
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"parley/channels"
+	"parley/lazyregexp"
 )
 
 // Discord's ids are snowflakes: decimal numbers that begin with the time at which
 // they were made, so that later messages have higher ids.
-var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
+var snowflake = lazyregexp.New(`^[0-9]{1,20}$`)
 
 const (
 	discordEpoch  = 1420070400000 // Unix milliseconds

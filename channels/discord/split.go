@@ -1,11 +1,11 @@
 package discord
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"parley/channels/markdown"
+	"parley/lazyregexp"
 )
 
 const (
@@ -19,8 +19,8 @@ func splitText(text string) []string {
 }
 
 var (
-	fenceForm = regexp.MustCompile("^[ \t>]*(```+|~~~+)([^`]*)$")
-	tableForm = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$`)
+	fenceForm = lazyregexp.New("^[ \t>]*(```+|~~~+)([^`]*)$")
+	tableForm = lazyregexp.New(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$`)
 )
 
 // findCode returns md with its blocks of code as spans, so that it can be split

@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"parley/lazyregexp"
 )
 
 // Escape returns src for a network that reads Markdown itself, less strictly than
@@ -54,7 +55,7 @@ func (e *escaper) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
 
 // underscoreAtEnd matches a _ at the end of a word. Only if there is one can a single _
 // between words begin an emphasis.
-var underscoreAtEnd = regexp.MustCompile(`_(?:[^0-9A-Za-z_]|$)`)
+var underscoreAtEnd = lazyregexp.New(`_(?:[^0-9A-Za-z_]|$)`)
 
 // An escaper collects the places where backslashes are missing.
 type escaper struct {
@@ -139,7 +140,7 @@ func (e *escaper) numbers(l *ast.List) {
 
 // webAddress matches an address that a network recognises by itself, up to the next
 // white space or <, and the address of a link.
-var webAddress = regexp.MustCompile(`(?i)\]\(https?://[^)\s]*|https?://[^\s<]+`)
+var webAddress = lazyregexp.New(`(?i)\]\(https?://[^)\s]*|https?://[^\s<]+`)
 
 // inWebAddress reports whether src[at] is part of a web address. From call to call, at
 // must not decrease.

@@ -1,11 +1,11 @@
 package markdown
 
 import (
-	"regexp"
-
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"parley/lazyregexp"
 )
 
 // A linkParser reads links. A call directly behind an index or a name, as in
@@ -13,7 +13,7 @@ import (
 type linkParser struct{ links parser.InlineParser }
 
 // indexForm matches an index and the arguments of a call that are no address.
-var indexForm = regexp.MustCompile(`^\[[^\[\]\n]*\]\([^()\s:/#]*\)`)
+var indexForm = lazyregexp.New(`^\[[^\[\]\n]*\]\([^()\s:/#]*\)`)
 
 // Trigger implements [parser.InlineParser].
 func (p linkParser) Trigger() []byte { return p.links.Trigger() }

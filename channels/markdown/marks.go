@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +10,8 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"parley/lazyregexp"
 )
 
 // A markParser reads the marks of emphasis: *, **, ***, _, __, ___ and ~~. It is
@@ -49,7 +50,7 @@ func (markParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.No
 	return d
 }
 
-var numberAhead = regexp.MustCompile(`^ *[0-9(]`)
+var numberAhead = lazyregexp.New(`^ *[0-9(]`)
 
 // match pairs the runs that begin and end an emphasis.
 type match struct {
@@ -101,7 +102,7 @@ func (r run) after() rune {
 	return c
 }
 
-var dunder = regexp.MustCompile(`^(?:[a-z][a-z0-9_]+|[A-Z][A-Z0-9_]+)__(?:[^A-Za-z0-9_]|$)`)
+var dunder = lazyregexp.New(`^(?:[a-z][a-z0-9_]+|[A-Z][A-Z0-9_]+)__(?:[^A-Za-z0-9_]|$)`)
 
 // plausible reports whether r can be a mark at all. __init__ and __FILE__ are names.
 func (r run) plausible() bool {
@@ -197,7 +198,7 @@ func isEastAsian(c rune) bool {
 // maxWord is the greatest distance at which the beginning of a word is looked for.
 const maxWord = 2048 // bytes
 
-var schemeForm = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)`)
+var schemeForm = lazyregexp.New(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)`)
 
 // inAddress reports whether the run of marks at src[start:] is part of an address. It is
 // not at the end of one, nor if the address itself is marked in the same way.

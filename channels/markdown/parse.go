@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
 	"sync"
 
@@ -9,6 +8,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"parley/lazyregexp"
 )
 
 // Beyond these limits a text is shown as it is written, because goldmark's time or memory
@@ -76,7 +77,7 @@ func newGrammar() parser.Parser {
 }
 
 // nestForm matches the mark of a quote or of a list's item.
-var nestForm = regexp.MustCompile(`>|[-+*.)][ \t]`)
+var nestForm = lazyregexp.New(`>|[-+*.)][ \t]`)
 
 // excessive reports whether src exceeds the limits above.
 func excessive(src string) bool {

@@ -1,18 +1,18 @@
 package markdown
 
 import (
-	"regexp"
-
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"parley/lazyregexp"
 )
 
 // A quoteParser reads quotes. Comparisons such as >50% and >= 3, Python's prompt as in
 // >>> f(x), and faces such as >_< are none.
 type quoteParser struct{ quotes parser.BlockParser }
 
-var comparison = regexp.MustCompile(`^ {0,3}>(?:[0-9=.]|>> \S|[_.,^oO-]+<)`)
+var comparison = lazyregexp.New(`^ {0,3}>(?:[0-9=.]|>> \S|[_.,^oO-]+<)`)
 
 func compares(reader text.Reader) bool {
 	line, _ := reader.PeekLine()

@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -11,6 +10,8 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"parley/lazyregexp"
 )
 
 // A writer writes the nodes of a document as a Text.
@@ -322,13 +323,13 @@ func resolve(src []byte, from, to int) string {
 }
 
 var (
-	entityForm = regexp.MustCompile(`^&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});`)
+	entityForm = lazyregexp.New(`^&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});`)
 
 	// plainBackslash matches a word in which backslashes stand for themselves, such as
 	// a path, a regular expression or a formula: before a letter or a digit, a
 	// backslash is no mark of Markdown, so the others in that word are none either.
 	// No mark needs a backslash before /, which sed and JavaScript have.
-	plainBackslash = regexp.MustCompile(`\\[A-Za-z0-9/]|^['(\[]?(?:[A-Za-z]:|%\w+%|\.{1,2}|~)\\[^~]`)
+	plainBackslash = lazyregexp.New(`\\[A-Za-z0-9/]|^['(\[]?(?:[A-Za-z]:|%\w+%|\.{1,2}|~)\\[^~]`)
 )
 
 // keepsBackslashes reports whether the backslash at src[at] is in a word whose
@@ -343,6 +344,6 @@ func keepsBackslashes(src []byte, at int) (keeps bool, wordEnd int) {
 }
 
 var (
-	escapedBackslash = regexp.MustCompile(`\\\\`)
-	uncForm          = regexp.MustCompile(`^['(\[]?\\\\[\w.-]+\\[\w.$-]`) // \\server\share
+	escapedBackslash = lazyregexp.New(`\\\\`)
+	uncForm          = lazyregexp.New(`^['(\[]?\\\\[\w.-]+\\[\w.$-]`) // \\server\share
 )

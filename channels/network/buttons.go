@@ -2,11 +2,11 @@ package network
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"parley/channels"
 	"parley/chat"
+	"parley/lazyregexp"
 )
 
 // Button returns the data that the button of choice i of q carries.
@@ -14,7 +14,7 @@ func Button(q *chat.Question, i int) string { return fmt.Sprintf("q:%s:%d", q.ID
 
 // buttonForm matches the data of a Button: group 1 is the ID of its question, 2
 // the number of its choice.
-var buttonForm = regexp.MustCompile(`^q:([A-Za-z0-9]{1,32}):([0-9]{1,2})$`)
+var buttonForm = lazyregexp.New(`^q:([A-Za-z0-9]{1,32}):([0-9]{1,2})$`)
 
 // Pressed returns the answer that a button press gives: data is what the button
 // carries, and rc the message it belongs to. It returns nil for data in another

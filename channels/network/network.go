@@ -10,10 +10,10 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"regexp"
 
 	"parley/channels"
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/store"
 	"parley/texts"
 )
@@ -67,7 +67,7 @@ type WebhookReceiver interface {
 	Webhook() (listen, path string, handler http.Handler)
 }
 
-var numericID = regexp.MustCompile(`^-?[1-9][0-9]{0,18}$`)
+var numericID = lazyregexp.New(`^-?[1-9][0-9]{0,18}$`)
 
 // CheckNumericID is the CheckID of networks whose ids are numbers.
 func CheckNumericID(id string) error {

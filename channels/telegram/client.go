@@ -9,13 +9,13 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"parley/channels/network"
+	"parley/lazyregexp"
 )
 
 const (
@@ -65,8 +65,8 @@ func (c client) Do(req *http.Request) (*http.Response, error) {
 }
 
 var (
-	acceptedForm = regexp.MustCompile(`^\s*\{\s*"ok"\s*:\s*true\b`)
-	messageForm  = regexp.MustCompile(`"message_id"\s*:\s*([0-9]{1,18})\b`)
+	acceptedForm = lazyregexp.New(`^\s*\{\s*"ok"\s*:\s*true\b`)
+	messageForm  = lazyregexp.New(`"message_id"\s*:\s*([0-9]{1,18})\b`)
 )
 
 // acceptance returns body, the answer that accepts a request for method, with its

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"regexp"
 
 	"parley/channels"
 	"parley/channels/network"
+	"parley/lazyregexp"
 	"parley/store"
 	"parley/texts"
 )
@@ -46,8 +46,8 @@ type Webhook struct {
 }
 
 var (
-	tokenForm  = regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`)
-	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+	tokenForm  = lazyregexp.New(`^[0-9]+:[A-Za-z0-9_-]+$`)
+	secretForm = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
 // minSecretLen is the least length of a webhook secret that cannot be guessed.

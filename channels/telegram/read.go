@@ -14,6 +14,7 @@ import (
 
 	"parley/channels/network"
 	"parley/chat"
+	"parley/lazyregexp"
 )
 
 // A reader turns updates into messages to the bot.
@@ -151,7 +152,7 @@ func (r *reader) address(ctx context.Context, w *message) (at chat.Address, move
 }
 
 // commandForm matches a command such as /new@parleybot: 1 is /new, 2 is parleybot.
-var commandForm = regexp.MustCompile(`^(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]+))?`)
+var commandForm = lazyregexp.New(`^(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]+))?`)
 
 // addressed reports whether w, which has that text, is addressed to the bot, and
 // returns the text without the bot's name.

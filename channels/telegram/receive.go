@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"regexp"
 	"strconv"
 	"sync"
 
 	"parley/channels"
 	"parley/channels/network"
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/panics"
 	"parley/store"
 )
@@ -33,7 +33,7 @@ type rawUpdate struct {
 	err    error // it cannot be understood
 }
 
-var updateIDForm = regexp.MustCompile(`"update_id"\s*:\s*([0-9]{1,18})\b`)
+var updateIDForm = lazyregexp.New(`"update_id"\s*:\s*([0-9]{1,18})\b`)
 
 // decodeUpdate decodes raw, or at least its id if it is not valid JSON.
 func decodeUpdate(raw json.RawMessage) rawUpdate {

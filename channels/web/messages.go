@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/response"
 )
 
@@ -17,7 +17,7 @@ const (
 	maxMessageFiles = 20       // files of a message
 )
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
+var idForm = lazyregexp.New(`^[A-Za-z0-9_-]{8,64}$`)
 
 // newMessage returns a message of the person of req, which the page calls id. Its own
 // ID includes that of the conversation, so that it is unique among those of the person.

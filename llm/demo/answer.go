@@ -3,9 +3,10 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"parley/lazyregexp"
 )
 
 // tour is what a person may try next, in this order.
@@ -109,7 +110,7 @@ func (c conversation) smallTalk() (text string, isKnown bool) {
 		return "You said nothing.", false
 	case strings.HasPrefix(words, reminder):
 		return "⏰ " + strings.TrimPrefix(words, reminder), false
-	case c.from == fromSchedule && form(`^say:? `).MatchString(words):
+	case c.from == fromSchedule && lazyregexp.New(`(?i)^say:? `).MatchString(words):
 		return nameOf(words), false
 	case c.quiet:
 		return nothingToSay, false
@@ -122,12 +123,12 @@ func (c conversation) smallTalk() (text string, isKnown bool) {
 }
 
 var (
-	resultForm = regexp.MustCompile(`"result":\s*([^,}]+)`)
-	reportForm = regexp.MustCompile(
+	resultForm = lazyregexp.New(`"result":\s*([^,}]+)`)
+	reportForm = lazyregexp.New(
 		`(?s)^\[Subagent '.*?' ([^\]]*)\]\n\nTask: (.*?)\n\nResult: (.*)\n\nSummarize this .*$`)
-	lineForm   = regexp.MustCompile(`(?m)^\d+\| `)
-	endForm    = regexp.MustCompile(`\n*\((?:End of file|Showing) [^\n]*\)\s*$`)
-	adviceForm = regexp.MustCompile(`(?s)\n*\[Analyze the error.*$`)
+	lineForm   = lazyregexp.New(`(?m)^\d+\| `)
+	endForm    = lazyregexp.New(`\n*\((?:End of file|Showing) [^\n]*\)\s*$`)
+	adviceForm = lazyregexp.New(`(?s)\n*\[Analyze the error.*$`)
 )
 
 // report tells how a background task ended.

@@ -2,12 +2,12 @@ package demo
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/lazyregexp"
 	"parley/llm"
 )
 
@@ -64,10 +64,10 @@ func (u use) arg(name string) string {
 const nothingToSay = "NOTHING_TO_SAY"
 
 var (
-	memoryForm = regexp.MustCompile(`hold these instructions, (\S+\.md) what you remember`)
-	headerForm = regexp.MustCompile(`^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)([^\n]*)\]\n`)
-	quoteForm  = regexp.MustCompile(`^(> [^\n]*\n)+`)
-	numberForm = regexp.MustCompile(`^\s*(\d{1,2})[.)]?\s*$`)
+	memoryForm = lazyregexp.New(`hold these instructions, (\S+\.md) what you remember`)
+	headerForm = lazyregexp.New(`^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)([^\n]*)\]\n`)
+	quoteForm  = lazyregexp.New(`^(> [^\n]*\n)+`)
+	numberForm = lazyregexp.New(`^\s*(\d{1,2})[.)]?\s*$`)
 )
 
 // readConversation returns what the model knows when it is asked.

@@ -2,17 +2,18 @@ package demo
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/lazyregexp"
 )
 
 // A phrase is a request in plain words. Its calls are made from the groups of its form;
 // there are none if the words do not make sense after all.
 type phrase struct {
-	form  *regexp.Regexp
+	form  *lazyregexp.Regexp
 	calls func(c conversation, words []string) []call
 }
 
@@ -22,43 +23,43 @@ const (
 	file   = `([^\s,;]*\.[^\s,;]*[^\s,;.!?])`
 )
 
-func form(text string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + text) }
-
 var (
-	repeatForm = regexp.MustCompile(`(?s)\brepeat: (.*)`)
-	callForm   = regexp.MustCompile(`^call ([A-Za-z0-9_-]+)(?: (\{.*\}))?$`)
+	repeatForm = lazyregexp.New(`(?s)\brepeat: (.*)`)
+	callForm   = lazyregexp.New(`^call ([A-Za-z0-9_-]+)(?: (\{.*\}))?$`)
 
-	menuForm = form(`\bwhat (?:all )?(?:can|could|do) you do\b|\bwhat are you (?:good )?for\b|` +
+	menuForm = lazyregexp.New(`(?i)\bwhat (?:all )?(?:can|could|do) you do\b|\bwhat are you (?:good )?for\b|` +
 		`\bhow (?:do|can) i use you\b|` +
 		`^\W*(?:help|menu|start|examples?|hi|hello|hey|good (?:morning|evening|day))\W*(?:there|parley)?\W*$`)
 
 	// phrases are tried in this order.
 	phrases = []phrase{
-		{form(`^(?:please )?in the background[,:]? (.+)`), inBackground},
-		{form(`^(.+?),? in the background\W*$`), inBackground},
-		{form(`^(?:please )?every (day|weekday|morning|evening)(?: at ` + clock + `)?,? (.+)`), daily},
-		{form(`^(?:please )?every ` + unitOrAmount + `,? (.+)`), every},
-		{form(`^(?:please )?(.+?) every ` + unitOrAmount + `\W*$`), everyLast},
-		{form(`^(.*)\b(?:remind me|(?:set|start) an? (?:reminder|timer|alarm))\b(.*)$`), remind},
-		{form(`^(?:please )?(?:stop|cancel)(?: saying| reminding me| the reminder| the job| that| it)*\b(.*)$`),
+		{lazyregexp.New(`(?i)^(?:please )?in the background[,:]? (.+)`), inBackground},
+		{lazyregexp.New(`(?i)^(.+?),? in the background\W*$`), inBackground},
+		{lazyregexp.New(`(?i)^(?:please )?every (day|weekday|morning|evening)(?: at ` + clock + `)?,? (.+)`), daily},
+		{lazyregexp.New(`(?i)^(?:please )?every ` + unitOrAmount + `,? (.+)`), every},
+		{lazyregexp.New(`(?i)^(?:please )?(.+?) every ` + unitOrAmount + `\W*$`), everyLast},
+		{lazyregexp.New(`(?i)^(.*)\b(?:remind me|(?:set|start) an? (?:reminder|timer|alarm))\b(.*)$`), remind},
+		{lazyregexp.New(`(?i)^(?:please )?(?:stop|cancel)` +
+			`(?: saying| reminding me| the reminder| the job| that| it)*\b(.*)$`),
 			stop},
-		{form(`\b(?:list|show|what are) (?:the |all |my )*(?:scheduled )?(?:jobs|reminders)`),
+		{lazyregexp.New(`(?i)\b(?:list|show|what are) (?:the |all |my )*(?:scheduled )?(?:jobs|reminders)`),
 			list("cron", "action", "list")},
-		{form(`^(?:please )?remember (?:that |this: ?)?(.+)`), remember},
-		{form(`\bwhat (?:do|did) you (?:know|remember)(?: about me)?\b`), recall},
-		{form(`\bwrite (?:me |down )?(?:a |the )?note(?: that says|saying|:| to| that)* (.+)`), note},
-		{form(`\b(?:read|show)(?: me)? my notes\b`), list("read_file", "path", notes)},
-		{form(`\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`), write},
-		{form(`\b(?:read|show)(?: me)? (?:the file )?` + file), with("read_file", "path")},
-		{form(`^(?:please )?delete (?:the file )?` + file), with("file_delete", "path")},
-		{form(`\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`),
+		{lazyregexp.New(`(?i)^(?:please )?remember (?:that |this: ?)?(.+)`), remember},
+		{lazyregexp.New(`(?i)\bwhat (?:do|did) you (?:know|remember)(?: about me)?\b`), recall},
+		{lazyregexp.New(`(?i)\bwrite (?:me |down )?(?:a |the )?note(?: that says|saying|:| to| that)* (.+)`), note},
+		{lazyregexp.New(`(?i)\b(?:read|show)(?: me)? my notes\b`), list("read_file", "path", notes)},
+		{lazyregexp.New(`(?i)\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`), write},
+		{lazyregexp.New(`(?i)\b(?:read|show)(?: me)? (?:the file )?` + file), with("read_file", "path")},
+		{lazyregexp.New(`(?i)^(?:please )?delete (?:the file )?` + file), with("file_delete", "path")},
+		{lazyregexp.New(`(?i)\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`),
 			with("list_dir", "path")},
-		{form(`^(?:please )?(?:search(?: the web| the internet)?(?: for)?|look up|google)[: ]+(.+?)[?.!]*$`),
+		{lazyregexp.New(`(?i)^(?:please )?(?:search(?: the web| the internet)?(?: for)?|look up|google)` +
+			`[: ]+(.+?)[?.!]*$`),
 			with("web_search", "query")},
-		{form(`^(?:please )?(?:calculate|compute|work out)[: ]+(.+?)[?.!]*$`), calculate},
-		{form(`^(?:what(?:'s| is)|how much is) (.*\d.*?)[?.!]*$`), calculate},
-		{form(`^([\d(][\d\s.,+*/^()×÷-]*[\d)])\s*=?\s*[?]?$`), calculate},
-		{form(`\bsend me (?:a|the) message(?: saying)?:? (.+)`), with("message", "text")},
+		{lazyregexp.New(`(?i)^(?:please )?(?:calculate|compute|work out)[: ]+(.+?)[?.!]*$`), calculate},
+		{lazyregexp.New(`(?i)^(?:what(?:'s| is)|how much is) (.*\d.*?)[?.!]*$`), calculate},
+		{lazyregexp.New(`(?i)^([\d(][\d\s.,+*/^()×÷-]*[\d)])\s*=?\s*[?]?$`), calculate},
+		{lazyregexp.New(`(?i)\bsend me (?:a|the) message(?: saying)?:? (.+)`), with("message", "text")},
 	}
 )
 
@@ -151,22 +152,22 @@ func (c conversation) callsFor(line string) []call {
 // --- sums
 
 var (
-	sumForm  = form(`^[\d\s.+*/%()-]*\d[\d\s.+*/%()-]*$`)
-	funcForm = form(`\b(?:sqrt|sin|cos|tan|log|log10|exp|abs|round|floor|ceil|factorial|pi|e)\b`)
+	sumForm  = lazyregexp.New(`(?i)^[\d\s.+*/%()-]*\d[\d\s.+*/%()-]*$`)
+	funcForm = lazyregexp.New(`(?i)\b(?:sqrt|sin|cos|tan|log|log10|exp|abs|round|floor|ceil|factorial|pi|e)\b`)
 
 	// sumWords turn what people write into what the calculator reads.
 	sumWords = []struct {
-		form *regexp.Regexp
+		form *lazyregexp.Regexp
 		to   string
 	}{
-		{form(`([\d.]+) ?(?:%|percent) of (\d[\d.,]*)`), "$2*$1/100"},
-		{form(`(?:the )?square root of \(?([\d.]+)\)?`), "sqrt($1)"},
-		{form(`(\d),(\d{3})\b`), "$1$2"},
-		{form(`\bto the power of\b|\^`), "**"},
-		{form(`\bplus\b`), "+"},
-		{form(`\bminus\b`), "-"},
-		{form(`\b(?:times|multiplied by)\b|×|(\d) ?x ?(\d)`), "$1*$2"},
-		{form(`\bdivided by\b|÷`), "/"},
+		{lazyregexp.New(`(?i)([\d.]+) ?(?:%|percent) of (\d[\d.,]*)`), "$2*$1/100"},
+		{lazyregexp.New(`(?i)(?:the )?square root of \(?([\d.]+)\)?`), "sqrt($1)"},
+		{lazyregexp.New(`(?i)(\d),(\d{3})\b`), "$1$2"},
+		{lazyregexp.New(`(?i)\bto the power of\b|\^`), "**"},
+		{lazyregexp.New(`(?i)\bplus\b`), "+"},
+		{lazyregexp.New(`(?i)\bminus\b`), "-"},
+		{lazyregexp.New(`(?i)\b(?:times|multiplied by)\b|×|(\d) ?x ?(\d)`), "$1*$2"},
+		{lazyregexp.New(`(?i)\bdivided by\b|÷`), "/"},
 	}
 )
 
@@ -189,9 +190,9 @@ const (
 )
 
 var (
-	delayForm = form(`\b(?:in|for|after) ` + amount + unit)
-	clockForm = form(`\bat ` + clock)
-	whatForm  = form(`^[\s,:]*(?:please\b)?[\s,:]*(?:to |that |of |about |for )?(.*?)[\s.!?,]*$`)
+	delayForm = lazyregexp.New(`(?i)\b(?:in|for|after) ` + amount + unit)
+	clockForm = lazyregexp.New(`(?i)\bat ` + clock)
+	whatForm  = lazyregexp.New(`(?i)^[\s,:]*(?:please\b)?[\s,:]*(?:to |that |of |about |for )?(.*?)[\s.!?,]*$`)
 )
 
 var numbers = []string{"", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
@@ -262,7 +263,7 @@ func timeOfDay(words []string) (hour, minute int) {
 
 // nameOf returns the name of a job that says or does what.
 func nameOf(what string) string {
-	name := form(`^say:? `).ReplaceAllString(what, "")
+	name := lazyregexp.New(`(?i)^say:? `).ReplaceAllString(what, "")
 	if r := []rune(name); len(r) > 40 {
 		name = string(r[:40])
 	}

@@ -2,11 +2,11 @@ package openai
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"parley/lazyregexp"
 	"parley/llm"
 )
 
@@ -20,9 +20,9 @@ type profile struct {
 }
 
 var (
-	reasoningModels = regexp.MustCompile(`^(o[134]|gpt-[56])(\W|$)`)
+	reasoningModels = lazyregexp.New(`^(o[134]|gpt-[56])(\W|$)`)
 	// noEffortModels accept tools only without reasoning.
-	noEffortModels = regexp.MustCompile(`^gpt-6-(sol|luna)(-|$)`)
+	noEffortModels = lazyregexp.New(`^gpt-6-(sol|luna)(-|$)`)
 )
 
 // baseName returns the name of a model without what a router puts before it, as in
@@ -44,10 +44,10 @@ func newProfile(model string) *profile {
 }
 
 var (
-	visionModels = regexp.MustCompile(`vision|-vl|\dv\b|^gpt-(4o|4\.[1-9]|4-turbo|[5-9])|^chatgpt-4o|^o[134](\W|$)` +
+	visionModels = lazyregexp.New(`vision|-vl|\dv\b|^gpt-(4o|4\.[1-9]|4-turbo|[5-9])|^chatgpt-4o|^o[134](\W|$)` +
 		`|^claude-([3-9]|opus|sonnet|haiku|fable)|gemini|gemma-?[34]|llava|pixtral|llama-?4` +
 		`|mistral-(small-3|medium-3|large-3)|internvl|minicpm-v|moondream|qvq|-omni|grok-[4-9]|kimi-k2\.5`)
-	textOnlyModels = regexp.MustCompile(`^o1-(mini|preview)|^o3-mini|embed|whisper|-audio|-realtime|-transcribe|-tts` +
+	textOnlyModels = lazyregexp.New(`^o1-(mini|preview)|^o3-mini|embed|whisper|-audio|-realtime|-transcribe|-tts` +
 		`|gemma-?3[:-](1b|270m)`)
 )
 
@@ -84,6 +84,6 @@ func (p *profile) without(e *llm.Error) *profile {
 
 // refusalForm matches errors about a parameter that is not accepted, in contrast to one
 // whose value is wrong.
-var refusalForm = regexp.MustCompile(
+var refusalForm = lazyregexp.New(
 	`unsupported|not support|unknown|unrecognized|not permitted|not allowed|unexpected|deprecated`,
 )

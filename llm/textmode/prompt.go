@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"parley/lazyregexp"
 	"parley/llm"
 )
 
@@ -123,7 +123,7 @@ func unquote(js json.RawMessage) string {
 }
 
 // resultTag matches the tags that only results of tools have (R-S11).
-var resultTag = regexp.MustCompile(`(?i)<(\s*/?\s*tool_result)`)
+var resultTag = lazyregexp.New(`(?i)<(\s*/?\s*tool_result)`)
 
 func escapeResultTags(s string) string { return resultTag.ReplaceAllString(s, "&lt;$1") }
 

@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
+
+	"parley/lazyregexp"
 )
 
 const maxArgs = 1 << 20 // bytes of arguments
@@ -90,7 +91,7 @@ func unfence(args string) string {
 
 // languageForm matches the language after a fence, on a line of its own or before
 // the JSON on the same line.
-var languageForm = regexp.MustCompile(`^[A-Za-z0-9]*(?:[ \t]*\r?\n|[ \t]+)`)
+var languageForm = lazyregexp.New(`^[A-Za-z0-9]*(?:[ \t]*\r?\n|[ \t]+)`)
 
 // mend repairs syntax that models write and JSON does not have: strings in single
 // quotes, line breaks in strings, and a comma before a closing bracket (E-036).

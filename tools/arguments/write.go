@@ -111,6 +111,6 @@ func (w *writer) name(name string) {
 
 func (w *writer) member(name string, value any) {
 	w.name(name)
-	text, _ := json.Marshal(value) // no value of these types fails, but for a default that is no JSON, of which SchemaOf tells
+	text, _ := json.Marshal(value) // only a default can fail, and then SchemaOf does
 	w.out = append(w.out, text...)
 }

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"parley/lazyregexp"
 	"parley/tools"
 )
 
@@ -60,7 +60,7 @@ const (
 )
 
 // idForm is what ids look like (B-008).
-var idForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var idForm = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 const msgInvalidID = "a tool id begins with a letter and has letters, digits, _ and - only" // B-008, B-066
 

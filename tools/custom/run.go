@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"parley/lazyregexp"
 	"parley/texts"
 	"parley/tools"
 	"parley/tools/custom/template"
@@ -73,7 +73,7 @@ func lint(d Definition) (warnings []string) {
 	return warnings
 }
 
-var evaluates = regexp.MustCompile(`(?m)^[^#\n]*\b(eval|exec)\s*\(`)
+var evaluates = lazyregexp.New(`(?m)^[^#\n]*\b(eval|exec)\s*\(`)
 
 // explainRender says why a template makes no program, and what helps.
 func explainRender(err error) string {

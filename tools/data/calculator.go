@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"unicode"
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"parley/lazyregexp"
 	"parley/tools"
 )
 
@@ -54,7 +54,7 @@ type parser struct {
 // maxParts limits the values and signs of an expression.
 const maxParts = 1000
 
-var words = regexp.MustCompile(`\*\*|//|[\pL_][\pL\d_]*|0[xX]\w*|\.?\d(?:[eE][-+]|[\w.])*|\S`)
+var words = lazyregexp.New(`\*\*|//|[\pL_][\pL\d_]*|0[xX]\w*|\.?\d(?:[eE][-+]|[\w.])*|\S`)
 
 // evaluate returns the value of expression, or what is wrong with it (A-036, F23).
 func evaluate(expression string) (v starlark.Value, wrong string) {

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"parley/lazyregexp"
 	"parley/tools"
 )
 
@@ -84,7 +84,7 @@ func processJSON(_ context.Context, _ tools.Call, in jsonArgs) (tools.Result, er
 	return tools.Failf(tools.CodeError, "Unknown operation: %s", in.Operation), nil
 }
 
-var literal = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var literal = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 
 // unescaped returns a string literal with all characters written literally.
 func unescaped(quoted []byte) []byte {

@@ -8,12 +8,12 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"parley/lazyregexp"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -36,7 +36,7 @@ func (e editor) edit() tools.Tool {
 const bom = "\ufeff"
 
 // markdown matches names of files where spaces at the ends of lines have a meaning.
-var markdown = regexp.MustCompile(`(?i)\.(md|mdx|markdown)$`)
+var markdown = lazyregexp.New(`(?i)\.(md|mdx|markdown)$`)
 
 // editFile implements edit_file (D-059).
 func (e editor) editFile(_ context.Context, c tools.Call, at workspace.Path, in editArgs) (r tools.Result, err error) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"unicode"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
@@ -173,7 +173,7 @@ func legible(name string) string {
 var errNotDir = errors.New("not a directory")
 
 // devices matches files whose content never ends, or that block their reader (D-053).
-var devices = regexp.MustCompile(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
+var devices = lazyregexp.New(`^(/dev(/|$)|/proc/[^/]+/fd(/|$))`)
 
 // isDevice reports whether text names a device, a pipe or a socket, or a link to a
 // device. at is the resolved path, which is zero for a file outside the workspace.

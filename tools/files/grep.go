@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -89,7 +90,7 @@ func grep(ctx context.Context, c tools.Call, at workspace.Path, in grepArgs) (r 
 
 // textEnds matches patterns that may match a line but not the block that the line is
 // in, such as those with \A.
-var textEnds = regexp.MustCompile(`\\[Az]|\(\?\w*-`)
+var textEnds = lazyregexp.New(`\\[Az]|\(\?\w*-`)
 
 // newSearch returns a search for the pattern, or what is wrong with the pattern.
 func newSearch(in grepArgs) (s search, err error) {

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"parley/lazyregexp"
 )
 
 // A replacement replaces one text by another.
@@ -56,7 +58,7 @@ func (s replacement) edits(text string) (edits []udiff.Edit, ambiguousIndent []i
 	return edits, nil
 }
 
-var blanks = regexp.MustCompile(`[ \t]+(\r?\n)`)
+var blanks = lazyregexp.New(`[ \t]+(\r?\n)`)
 
 // trimLineEnds returns new without white space at the ends of lines. rest is the text
 // that follows it in the file.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/ledongthuc/pdf"
+
+	"parley/lazyregexp"
 )
 
 // Limits on reading a PDF (D-057).
@@ -149,7 +150,7 @@ func (w *pageText) move(line bool) {
 	}
 }
 
-var pageRange = regexp.MustCompile(`^\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?$`)
+var pageRange = lazyregexp.New(`^\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?$`)
 
 // readPDF returns the text of a PDF. command is the command that runs PDFText.
 func readPDF(ctx context.Context, command []string, f *os.File, path, pages string) (string, error) {

@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/tools"
 	"parley/tools/sandbox/proxy"
 )
@@ -168,8 +168,8 @@ func (s *Server) checkUnused(report func(key, problem string)) {
 }
 
 var (
-	isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	isHeader   = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`)
+	isVariable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	isHeader   = lazyregexp.New(`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`)
 )
 
 // readOnlySuffix ends the name of a folder that a program may only read.

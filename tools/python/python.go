@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/tools"
 	"parley/tools/sandbox"
 )
@@ -88,7 +88,7 @@ func New(cfg Config) (*Interpreter, error) {
 }
 
 // moduleName matches the full name of a module.
-var moduleName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
+var moduleName = lazyregexp.New(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 
 // RegisterExtraModules lets code of a level import more modules, from its next run on (A-049). At
 // Lenient everything can be imported anyway.

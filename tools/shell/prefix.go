@@ -3,7 +3,6 @@ package shell
 import (
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"parley/lazyregexp"
 	"parley/workspace"
 )
 
@@ -147,11 +147,11 @@ func isPlainGit(subcommand string, args []string) bool {
 }
 
 // fetchOptions match the options of curl and wget that only say what is fetched, and what file it becomes.
-var fetchOptions = map[string]*regexp.Regexp{
-	"curl": regexp.MustCompile(`^-[sSLfkiIvgGO46]*[oHXdAm]?$|^--(silent|show-error|location|fail|head|include|` +
+var fetchOptions = map[string]*lazyregexp.Regexp{
+	"curl": lazyregexp.New(`^-[sSLfkiIvgGO46]*[oHXdAm]?$|^--(silent|show-error|location|fail|head|include|` +
 		`compressed|insecure|get|remote-name|verbose|output|header|request|data|data-raw|data-urlencode|json|` +
 		`user-agent|max-time|connect-timeout|retry|url)(=|$)`),
-	"wget": regexp.MustCompile(`^-[qSncv46]*[OTtU]?$|^--(quiet|no-verbose|no-clobber|continue|spider|timeout|` +
+	"wget": lazyregexp.New(`^-[qSncv46]*[OTtU]?$|^--(quiet|no-verbose|no-clobber|continue|spider|timeout|` +
 		`tries|header|user-agent|output-document|post-data)(=|$)`),
 }
 
@@ -176,7 +176,7 @@ func isPlainWriter(args []string) bool {
 }
 
 // hiddenName matches a name that begins with a dot, also behind -o or --output=.
-var hiddenName = regexp.MustCompile(`(^|[^\pL\pN_)*?\]])\.[^./]|^-[^-].*\.`)
+var hiddenName = lazyregexp.New(`(^|[^\pL\pN_)*?\]])\.[^./]|^-[^-].*\.`)
 
 // placesObeyed reports whether a writer with args, which runs in dir, may put something in the place of a file
 // that programs obey by themselves, such as .git/hooks/pre-commit, be it by a link that leads there.

@@ -10,10 +10,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"parley/lazyregexp"
 	"parley/tools/sandbox"
 	"parley/workspace"
 )
@@ -110,9 +110,9 @@ func inWork(w *workspace.Workspace, name string) (workspace.Path, error) {
 }
 
 // isOwnVariable matches the variables that shells and sandboxes set themselves.
-var isOwnVariable = regexp.MustCompile(`(?i)^(_|pwd|oldpwd|shlvl|tmpdir|tmp|temp|bash_.*|.*_proxy)$`)
+var isOwnVariable = lazyregexp.New(`(?i)^(_|pwd|oldpwd|shlvl|tmpdir|tmp|temp|bash_.*|.*_proxy)$`)
 
-var isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var isVariable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // changedVariables returns those of vars, NAME=value each, that are not as every command has them.
 // If they are too many, the longest are left out.

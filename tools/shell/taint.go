@@ -6,13 +6,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/tools"
 	"parley/tools/sandbox"
 	"parley/workspace"
@@ -232,7 +232,7 @@ func onlyReads(command string) bool {
 }
 
 // parentFolder matches paths that lead upwards.
-var parentFolder = regexp.MustCompile(`(^|[/=])\.\.(/|$)`)
+var parentFolder = lazyregexp.New(`(^|[/=])\.\.(/|$)`)
 
 // hide keeps from the programs of p all that is outside of work. What is in it they may change, so that it
 // cannot be hidden, and it counts as named. Where that is too much, it hides the folders that it is in, but

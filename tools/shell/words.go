@@ -5,12 +5,13 @@ import (
 	"errors"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"parley/lazyregexp"
 )
 
 // parse reads a command as bash would.
@@ -144,7 +145,7 @@ func (r *reader) writeDir(to io.Writer, substitution *syntax.CmdSubst) error {
 var errDynamic = errors.New(askDynamic)
 
 // numbers matches braces that become a few numbers.
-var numbers = regexp.MustCompile(`\{[0-9]{1,2}\.\.[0-9]{1,2}\}`)
+var numbers = lazyregexp.New(`\{[0-9]{1,2}\.\.[0-9]{1,2}\}`)
 
 // isCostly reports whether a short word may become very many or very long ones, as {1..1000000}.
 func isCostly(word *syntax.Word) (costly bool) {

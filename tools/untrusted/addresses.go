@@ -2,9 +2,10 @@ package untrusted
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"parley/lazyregexp"
 )
 
 // Characters that may stand between two words of an address, one at a time.
@@ -59,8 +60,8 @@ func isUsualEncoding(raw, query string) bool {
 }
 
 var (
-	withScheme = regexp.MustCompile(`(?i)https?://[^\s"'<>\\^` + "`" + `{}|\x{3000}-\x{303f}\x{ff00}-\x{ffef}]+`)
-	bareDomain = regexp.MustCompile(`(?i)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?::\d+)?` +
+	withScheme = lazyregexp.New(`(?i)https?://[^\s"'<>\\^` + "`" + `{}|\x{3000}-\x{303f}\x{ff00}-\x{ffef}]+`)
+	bareDomain = lazyregexp.New(`(?i)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?::\d+)?` +
 		`(?:/[^\s"'<>\\^` + "`" + `{}|]*)?`)
 )
 

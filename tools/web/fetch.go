@@ -11,12 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
+
+	"parley/lazyregexp"
 )
 
 const (
@@ -60,7 +61,7 @@ type page struct {
 func (p *page) html() bool { return p.media == "text/html" || p.media == "application/xhtml+xml" }
 
 // readable matches the media types of pages that are text, or may be.
-var readable = regexp.MustCompile(
+var readable = lazyregexp.New(
 	`^$|^text/|^application/(octet-stream|(x-)?(json|javascript|xml|yaml|toml)|.+\+(json|xml))$`,
 )
 

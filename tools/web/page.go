@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"github.com/go-shiori/go-readability"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"parley/lazyregexp"
 )
 
 // Limits for a page, because the time for readability and Markdown grows with the
@@ -289,8 +290,8 @@ func flatten(n *html.Node) {
 }
 
 var (
-	gaps   = regexp.MustCompile(`\n{3,}`)
-	spaces = regexp.MustCompile(`[\s\pZ]+`)
+	gaps   = lazyregexp.New(`\n{3,}`)
+	spaces = lazyregexp.New(`[\s\pZ]+`)
 )
 
 // plain returns the text of doc, with a line for each block and at most one empty

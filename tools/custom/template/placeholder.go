@@ -2,9 +2,10 @@ package template
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"parley/lazyregexp"
 )
 
 // A placeholder is what stands between two braces.
@@ -15,7 +16,7 @@ type placeholder struct {
 }
 
 // asciiName matches names that Python takes as they are.
-var asciiName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var asciiName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // cutPlaceholder splits text, which begins with a brace, after the brace that closes it, as str.format
 // does: strings are nothing special.

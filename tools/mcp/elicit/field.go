@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"parley/chat"
 	"parley/forms"
+	"parley/lazyregexp"
 	"parley/texts"
 )
 
@@ -108,7 +108,7 @@ func fieldsOf(words Words, schema any) ([]field, error) {
 	return all, nil
 }
 
-var formatName = regexp.MustCompile(`^[a-z-]{1,40}$`)
+var formatName = lazyregexp.New(`^[a-z-]{1,40}$`)
 
 // chatField returns what people are asked for the property, or why they cannot be asked for it.
 func (p property) chatField(words Words, label string, isRequired bool) (chat.Field, error) {
@@ -234,7 +234,7 @@ func (p property) preset() ([]string, error) {
 }
 
 // secretWords are in the names of what no server may ask for.
-var secretWords = regexp.MustCompile(
+var secretWords = lazyregexp.New(
 	`(?i)passw|passphrase|secret|token|api.?key|credential|\bpin\b|cvv|cvc|card.?number`)
 
 // looksSecret reports whether f seems to be for a secret.

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"parley/chat"
+	"parley/lazyregexp"
 	"parley/store"
 )
 
@@ -57,7 +57,7 @@ func inboxPrefix(who chat.Person, session string) string {
 }
 
 // sessionForm is that of the names of coding sessions.
-var sessionForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
+var sessionForm = lazyregexp.New(`^[A-Za-z0-9._-]{1,32}$`)
 
 var errSessionForm = errors.New("a session's name has 1 to 32 letters, digits, dots, dashes and underscores")
 

@@ -14,12 +14,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"parley/lazyregexp"
 	"parley/tools/sandbox"
 )
 
@@ -360,7 +360,7 @@ func (c *container) environArgs() (args []string, err error) {
 // variablesFile is where a container has the values of several lines, for sh.
 const variablesFile = "/run/parley-variables"
 
-var isVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var isVariable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // program returns what the container runs, as the arguments of create that come last.
 func (c *container) program() []string {
