@@ -29,8 +29,10 @@ func New[In any](name, description string, fn func(context.Context, Call, In) (R
 	t := Tool{ToolSpec: llm.ToolSpec{Name: name, Description: description, Schema: schema.Source()}, args: schema}
 	t.shown = sync.OnceValue(schema.Shown) // many tools are never listed
 	var usual In
-	if err := json.Unmarshal(t.args.Defaults(), &usual); err != nil {
-		panic(fmt.Sprintf("tool %s: %v", name, err))
+	if defaults := t.args.Defaults(); len(defaults) > 0 {
+		if err := json.Unmarshal(defaults, &usual); err != nil {
+			panic(fmt.Sprintf("tool %s: %v", name, err))
+		}
 	}
 	t.Run = func(ctx context.Context, c Call) (Result, error) {
 		in := usual

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"parley/chat"
@@ -160,17 +161,21 @@ func (s *Server) routes() []route {
 	return slices.Concat(own, s.admin.views(), s.admin.actions(), s.admin.tools())
 }
 
-// mux serves all routes to visitors whom identify knows.
+// mux serves all routes to visitors whom identify knows. It is made for the first of them: a start of the
+// gateway does not wait for it.
 func (s *Server) mux(identify identifier) http.Handler {
-	mux := http.NewServeMux()
-	for _, rt := range s.routes() {
-		mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) {
-			if err := s.serve(w, r, rt, identify); err != nil {
-				s.writeError(w, r, err)
-			}
-		})
-	}
-	return mux
+	made := sync.OnceValue(func() http.Handler {
+		mux := http.NewServeMux()
+		for _, rt := range s.routes() {
+			mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) {
+				if err := s.serve(w, r, rt, identify); err != nil {
+					s.writeError(w, r, err)
+				}
+			})
+		}
+		return mux
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { made().ServeHTTP(w, r) })
 }
 
 // An identifier returns who sent a request. The error may be a problem.

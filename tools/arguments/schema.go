@@ -136,13 +136,16 @@ func eachSchema(js *jsonschema.Schema, do func(*jsonschema.Schema)) {
 	}
 }
 
-// Defaults returns the default arguments of s, as a JSON object.
+// Defaults returns the default arguments of s, as a JSON object, or nil if there are none.
 func (s *Schema) Defaults() []byte {
 	usual := map[string]json.RawMessage{}
 	for name, p := range s.schema.Properties {
 		if p.Default != nil {
 			usual[name] = p.Default
 		}
+	}
+	if len(usual) == 0 {
+		return nil
 	}
 	return []byte(JSON(usual))
 }

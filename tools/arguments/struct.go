@@ -27,9 +27,6 @@ func SchemaOf(t reflect.Type) (*Schema, error) {
 		return nil, err
 	}
 	dropNull(s)
-	if !usual(s) {
-		return nil, fmt.Errorf("the schema of %v has keywords that writer does not write", t)
-	}
 	source := write(s, true)
 	if !json.Valid(source) {
 		return nil, fmt.Errorf("the schema of %v is no JSON: %s", t, source)

@@ -13,17 +13,19 @@ import (
 // would, in a fraction of the time: a start makes the schemas of all tools. Limits are those of numbers, lengths
 // and lists, and which other arguments there may be.
 func write(s *jsonschema.Schema, limits bool) []byte {
-	w := writer{limits: limits}
+	w := writer{out: make([]byte, 0, usualLength), limits: limits}
 	w.schema(s)
 	return w.out
 }
+
+const usualLength = 1024 // bytes of a schema
 
 type writer struct {
 	out    []byte
 	limits bool
 }
 
-// schema writes s, which is usual.
+// schema writes s, which has no other keywords than SchemaOf makes.
 func (w *writer) schema(s *jsonschema.Schema) {
 	start := len(w.out)
 	w.out = append(w.out, '{')
@@ -71,7 +73,7 @@ func (w *writer) members(s *jsonschema.Schema) {
 	}
 	if w.limits && s.AdditionalProperties != nil {
 		w.name("additionalProperties")
-		if closed(s) {
+		if s.AdditionalProperties.Not != nil { // nothing is allowed
 			w.out = append(w.out, "false"...)
 		} else {
 			w.schema(s.AdditionalProperties)
