@@ -18,6 +18,7 @@ const (
 
 // chatInteractively runs a person's chat until they leave or ctx ends.
 func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error) {
+	suggestions := greet(t)
 	k, err := openKeyboard(t.History)
 	if err != nil {
 		return err
@@ -29,7 +30,7 @@ func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error)
 	l := &link{dial: dial, kind: asTerminal, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
-	c := &interactiveChat{link: l, screen: screen{out: t.Out}, alsoServes: t.Serves}
+	c := &interactiveChat{link: l, screen: screen{out: t.Out}, alsoServes: t.Serves, suggestions: suggestions}
 	for !c.left {
 		select {
 		case typed, more := <-k.typed:
@@ -69,6 +70,8 @@ type interactiveChat struct {
 	lastAbort  time.Time // when Ctrl-C was pressed last
 	left       bool
 	alsoServes string // Terminal.Serves
+
+	suggestions []string // that can be chosen by their numbers, until something is said
 }
 
 // handleInput sends a line, or acts on Ctrl-C: it stops the agent if it is at
@@ -78,7 +81,8 @@ func (c *interactiveChat) handleInput(l inputLine) {
 	switch {
 	case !l.aborted && strings.TrimSpace(l.text) == "":
 	case !l.aborted:
-		c.link.sendMessage(l.text)
+		c.link.sendMessage(suggested(c.suggestions, l.text))
+		c.suggestions = nil
 		c.lastActive = time.Now()
 		c.lastAbort = time.Time{}
 	case time.Since(c.lastAbort) < doublePressTime:

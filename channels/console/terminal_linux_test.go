@@ -206,6 +206,32 @@ func TestTerminalChat(t *testing.T) {
 	}
 }
 
+// Who sits at a terminal for the first time is shown what to try, and types its number.
+// Afterwards a number is a number.
+func TestTerminalGreets(t *testing.T) {
+	h := open(t, Config{})
+	history := filepath.Join(t.TempDir(), "history")
+	p := sitDown(t, h.socket, history)
+	p.expect("\n\n  1. What can you do?\n  2. Remind me in a minute to stretch\n  3. Every 10 seconds say hi\n\nyou> ")
+	p.typeIn("2\r")
+	h.answer(h.expectMessage("Remind me in a minute to stretch"), "yes")
+	p.typeIn("2\r")
+	h.answer(h.expectMessage("2"), "two")
+	p.expect("two\n\nyou> ")
+	p.typeIn("\x04")
+	p.leave()
+
+	p = sitDown(t, h.socket, history)
+	if strings.Contains(p.screen(), "1.") {
+		t.Errorf("greeted again: %s", p.screen())
+	}
+	p.typeIn("1\r")
+	h.answer(h.expectMessage("1"), "one")
+	p.expect("one\n\nyou> ")
+	p.typeIn("\x04")
+	p.leave()
+}
+
 func TestTerminalCtrlC(t *testing.T) {
 	h := open(t, Config{})
 	p := sitDown(t, h.socket, "")

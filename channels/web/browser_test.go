@@ -29,6 +29,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"parley/channels"
+	"parley/channels/greeting"
 	"parley/channels/web"
 	"parley/chat"
 	"parley/store/mem"
@@ -358,7 +359,7 @@ func formsWithoutScripts(t *testing.T, browser context.Context) {
 func TestBrowser(t *testing.T) {
 	browser := webtest.Browser(t) // that all share; each has a window of its own
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "P3 refused for a while": refused,
+		"greeting": greets, "stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "P3 refused for a while": refused,
 		"files": uploads, "question": question, "form": fillsIn, "forms look": formLooks, "accessible form": accessibleForm, "conversations": conversations, "R-S5 scripts are text": inert,
 		"said meanwhile": saidMeanwhile, "failed upload": failedUpload, "asked elsewhere": askedElsewhere,
 		"forms without scripts": formsWithoutScripts, "looks": looks, "accessible": accessible, "size": weigh, "scrolling": scrolling, "keys": keys,
@@ -374,6 +375,17 @@ const lesson = "## The tide\n\nIt comes **twice** a day, because the Earth turns
 	"| Place | Range | When |\n|---|---:|---|\n| Bay of Fundy | 16.3 m | spring |\n| Mont-Saint-Michel | 14 m | equinox |\n\n" +
 	"1. The Moon pulls the near side most.\n2. The far side is left behind.\n\n" +
 	"```go\nfunc height(t time.Duration) float64 {\n\treturn amplitude * math.Cos(2*math.Pi*t.Hours()/12.42)\n}\n```\n\n> Time and tide wait for no man.\n\nSee `tides.csv` or https://example.com/tides."
+
+// An empty conversation offers three things to press, until something was said.
+func greets(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	b.until(`document.querySelectorAll("#try button").length === 3 && document.querySelector("#try").checkVisibility()`)
+	b.shot("greeting")
+	b.click("#try button:nth-child(2)")
+	h.hears(t, greeting.Suggestions()[1])
+	b.until(`!document.querySelector("#try").checkVisibility() && document.querySelectorAll("article.you").length === 1`)
+}
 
 // A reply streams, its steps are named, and the end takes the place of the draft.
 func stream(t *testing.T, browser context.Context) {

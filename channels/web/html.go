@@ -10,6 +10,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"parley/channels/greeting"
 	"parley/chat"
 	"parley/response"
 )
@@ -134,7 +135,7 @@ func (p page) main() g.Node {
 		h.Section(h.ID("scroll"), h.TabIndex("0"), h.Aria("label", "Messages"),
 			h.Div(h.Class("column"),
 				h.Button(h.Type("button"), h.ID("older"), hidden(!p.More), g.Text("Earlier messages")),
-				h.P(h.Class("hello"), g.Text("What is on your mind?")),
+				h.Div(h.Class("hello"), h.P(g.Text("What is on your mind?")), suggestions()),
 				h.Div(h.ID("entries"), h.Role("log"), h.Aria("live", "polite"), h.Aria("label", "Conversation"),
 					h.Data("first", number(p.First)),
 					g.Map(p.Entries, renderedEntry.article),
@@ -145,6 +146,14 @@ func (p page) main() g.Node {
 		),
 		messageForm(),
 	)
+}
+
+// suggestions returns buttons that each say something to the agent.
+func suggestions() g.Node {
+	return h.Div(h.ID("try"), h.Role("group"), h.Aria("label", "Things to try"),
+		g.Map(greeting.Suggestions(), func(text string) g.Node {
+			return h.Button(h.Type("button"), g.Text(text))
+		}))
 }
 
 func hidden(is bool) g.Node { return g.If(is, g.Attr("hidden")) }

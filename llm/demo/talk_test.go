@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/channels/greeting"
 	"parley/llm"
 	"parley/llm/demo"
 	"parley/llm/llmtest"
@@ -127,6 +128,16 @@ func TestTour(t *testing.T) {
 	for _, tool := range []string{"cron", "calculator", "write_file", "list_dir", "read_file", "spawn", "web_search"} {
 		if !strings.Contains(strings.Join(tried, "\n"), tool) {
 			t.Errorf("%s was never tried:\n%s", tool, strings.Join(tried, "\n"))
+		}
+	}
+}
+
+// What newcomers are offered to press is understood.
+func TestUnderstandsTheGreeting(t *testing.T) {
+	for _, words := range greeting.Suggestions() {
+		k := &talk{t: t, results: map[string]string{}}
+		if got, buttons := k.say(said + "]\n" + words); strings.Contains(got, "You said") || buttons == nil {
+			t.Errorf("%q: got %q", words, got)
 		}
 	}
 }

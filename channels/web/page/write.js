@@ -127,6 +127,12 @@ export function start() {
     submit();
   });
   $("write").addEventListener("submit", (e) => (e.preventDefault(), submit()));
+  $("try").onclick = ({ target }) => {
+    if (!target.matches("button")) return;
+    post({ id: newID(), text: target.textContent, files: [], time: Date.now() });
+    follow();
+    text.focus();
+  };
   $("attach").onclick = () => $("pick").click();
   $("pick").onchange = () => (add($("pick").files), ($("pick").value = ""));
   addEventListener("paste", (e) => e.clipboardData.files.length && (e.preventDefault(), add(e.clipboardData.files)));
