@@ -186,14 +186,18 @@ func BenchmarkTenThousand(b *testing.B) {
 	}
 }
 
-// starts takes the time of starts, each after end.
+// starts takes the time of starts, each after end, and the work of the processors until then, which depends less on
+// what else the machine does.
 func starts(b *testing.B, name string, c *crowd, end func()) {
 	b.Run(name, func(b *testing.B) {
-		var took []time.Duration
+		var took, work []time.Duration
 		for range b.N {
 			end()
 			took = append(took, c.run())
+			work = append(work, c.work())
 		}
+		b.ReportMetric(ms(at(work, 10)), "cpu-p10-ms")
+		b.ReportMetric(ms(at(work, 50)), "cpu-p50-ms")
 		report(b, took)
 	})
 }

@@ -275,6 +275,22 @@ func (c *crowd) cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // a tick of USER_HZ
 }
 
+// work returns how long the threads that the program has now have worked: a program that has just started has
+// all of its threads.
+func (c *crowd) work() (sum time.Duration) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.proc.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		c.t.Skip("work is measured on Linux: ", err)
+	}
+	for _, file := range threads {
+		text, _ := os.ReadFile(file) // it may have ended
+		var ns int64
+		_, _ = fmt.Sscan(string(text), &ns)
+		sum += time.Duration(ns)
+	}
+	return sum
+}
+
 // goroutines ends the program and returns how many it had: those that serve
 // connections, which are kept open for a while, and the others.
 func (c *crowd) goroutines() (others, connections int) {

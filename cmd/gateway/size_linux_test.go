@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -29,5 +31,41 @@ func TestBinarySize(t *testing.T) {
 	}
 	if limit := int64(28.8e6); info.Size() > limit {
 		t.Errorf("the program has %d bytes, where %d are allowed", info.Size(), limit)
+	}
+	checkLoading(t, file)
+}
+
+// checkLoading checks that packages do little when the program in file is loaded, which each start and each
+// command waits for. What the runtime counts does not depend on how busy the machine is.
+func checkLoading(t *testing.T, file string) {
+	const (
+		ownLimit = 10_000    // bytes of memory that a package of ours may fill
+		limit    = 1_600_000 // all packages together
+	)
+	cmd := exec.CommandContext(t.Context(), file, "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	trace, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("parley version: %v\n%s", err, trace)
+	}
+	packages, sum := 0, 0
+	for line := range strings.Lines(string(trace)) {
+		var name string
+		var at, took float64
+		var bytes int
+		if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes", &name, &at, &took, &bytes); err != nil {
+			continue // the version
+		}
+		packages++
+		sum += bytes
+		if strings.HasPrefix(name, "parley/") && bytes > ownLimit {
+			t.Errorf("%s fills %d bytes when it is loaded, where %d are allowed", name, bytes, ownLimit)
+		}
+	}
+	if sum > limit {
+		t.Errorf("all packages fill %d bytes when they are loaded, where %d are allowed", sum, limit)
+	}
+	if packages < 50 {
+		t.Errorf("%d packages were traced: the test is of no use:\n%s", packages, trace)
 	}
 }
