@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,6 +37,7 @@ type crowd struct {
 	program string        // path; "" is the one that newCrowd built
 	front   string        // the model's address, where its time is taken
 	think   time.Duration // the model's, before it answers
+	asked   atomic.Int64  // requests that the model answered
 	deaf    func(chat int64) bool
 	post    func(chat int64, text string) // has somebody write there
 
@@ -60,9 +63,7 @@ func newCrowd(b testing.TB, program string) *crowd {
 		b.Fatalf("build %s: %v\n%s", program, err, out)
 	}
 	c.testGateway = newTestGateway(b, c.answer)
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.llm.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), began{}, time.Now())))
-	}))
+	front := httptest.NewServer(http.HandlerFunc(c.serveModel))
 	b.Cleanup(front.CloseClientConnections)
 	c.front = front.URL + "/v1"
 	c.more = map[string]any{
@@ -78,6 +79,49 @@ func newCrowd(b testing.TB, program string) *crowd {
 		}
 	})
 	return c
+}
+
+// strictly is of how many requests one is checked as strictly as those of tests. To check them all
+// takes as much of the machine as half of Parley does, and the echo bot, whose requests are short,
+// would have that to itself.
+const strictly = 50
+
+// serveModel answers a request to the model.
+func (c *crowd) serveModel(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	ctx := context.WithValue(r.Context(), began{}, start)
+	var body bytes.Buffer
+	body.Grow(int(max(0, r.ContentLength)) + bytes.MinRead)
+	if _, err := body.ReadFrom(r.Body); err != nil {
+		return
+	}
+	chat, found := speaker(body.Bytes())
+	if !found || c.asked.Add(1)%strictly == 1 {
+		r = r.WithContext(ctx)
+		r.Body = io.NopCloser(&body)
+		c.llm.ServeHTTP(w, r)
+		return
+	}
+	llmtest.Stream(ctx, w, c.answerTo(ctx, chat), bytes.Contains(body.Bytes(), []byte(`"include_usage":true`)))
+}
+
+// greeting is what everybody says, with the number of their chat at the end.
+const greeting = "Good day from "
+
+// speaker returns the chat that wrote the last message of a request.
+func speaker(body []byte) (chat int64, found bool) {
+	i := bytes.LastIndex(body, []byte(greeting))
+	if i < 0 {
+		return 0, false
+	}
+	said, _, _ := bytes.Cut(body[i:], []byte{'"'})
+	return chatIn(string(said)), true
+}
+
+// chatIn returns the number at the end of said.
+func chatIn(said string) int64 {
+	chat, _ := strconv.ParseInt(said[strings.LastIndex(said, " ")+1:], 10, 64)
+	return chat
 }
 
 // onDiscord has the crowd write there.
@@ -108,8 +152,10 @@ const (
 
 // answer is the model.
 func (c *crowd) answer(ctx context.Context, r llmtest.Request) llmtest.Reply {
-	last := r.Last()
-	chat, _ := strconv.ParseInt(last[strings.LastIndex(last, " ")+1:], 10, 64)
+	return c.answerTo(ctx, chatIn(r.Last()))
+}
+
+func (c *crowd) answerTo(ctx context.Context, chat int64) llmtest.Reply {
 	select {
 	case <-time.After(c.think):
 	case <-ctx.Done():
@@ -186,7 +232,7 @@ func (c *crowd) say(chat int64) *wait {
 	w.since = time.Now()
 	c.open[chat] = w
 	c.mu.Unlock()
-	c.post(chat, "Good day from chat "+strconv.FormatInt(chat, 10))
+	c.post(chat, greeting+"chat "+strconv.FormatInt(chat, 10))
 	return w
 }
 

@@ -21,6 +21,12 @@ type writer struct {
 	n     int // chunks written
 }
 
+// Stream streams r to w, as a Server does, with a token count if usage is true. It is for handlers
+// that read requests themselves.
+func Stream(ctx context.Context, w http.ResponseWriter, r Reply, usage bool) {
+	(&writer{Reply: r, w: w, ctx: ctx, model: "test", usage: usage}).stream()
+}
+
 func (w *writer) stream() {
 	if w.w.Header().Get("Content-Type") == "" {
 		w.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
