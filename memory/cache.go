@@ -53,10 +53,9 @@ func (c *Cache) ReadDir(name string) ([]fs.DirEntry, error) {
 	return readKept(c, c.folders, name, c.folder.ReadDir)
 }
 
-// readKept returns what read returns for name, or what it returned before if that has not changed.
+// readKept returns what read returns for name, or what it returned before if that has not changed. It
+// does not hold the lock while it waits for the disk: every turn needs several files.
 func readKept[T any](c *Cache, all map[string]kept[T], name string, read func(string) (T, error)) (T, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	info, err := c.folder.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) { // most people have few files
 		var none T
@@ -65,13 +64,18 @@ func readKept[T any](c *Cache, all map[string]kept[T], name string, read func(st
 	if err != nil {
 		return read(name)
 	}
-	if last, ok := all[name]; ok && same(last.info, info) {
+	c.mu.Lock()
+	last, ok := all[name]
+	c.mu.Unlock()
+	if ok && same(last.info, info) {
 		return last.content, nil
 	}
 	content, err := read(name)
 	if err != nil || time.Since(info.ModTime()) <= minAge {
 		return content, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(all) >= maxKept {
 		clear(all)
 	}

@@ -74,8 +74,6 @@ func (s *Library) Profiles() []Page { return s.read(agentDir, ".md") }
 
 // read returns the pages called dir/NAME + tail.
 func (s *Library) read(dir, tail string) (all []Page) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	entries, err := s.folder.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return []Page{parse(s.say().Faults, dir, dir, nil, errors.New(s.say().Faults.Folder))}
@@ -90,15 +88,25 @@ func (s *Library) read(dir, tail string) (all []Page) {
 			return append(all, Page{Name: "more", Path: dir, Fault: s.say().Faults.TooMany.With(maxPages)})
 		}
 		path := dir + "/" + name + tail
-		text, err := s.folder.ReadFile(path)
-		p, kept := s.pages[path]
-		if err != nil || !kept || !bytes.Equal(p.source, text) {
-			p = parse(s.say().Faults, name, path, text, err)
-			s.pages[path] = p
-		}
-		all = append(all, p)
+		all = append(all, s.readPage(name, path))
 	}
 	return all
+}
+
+// readPage returns the page at path, which is parsed again only after it has changed.
+func (s *Library) readPage(name, path string) Page {
+	text, err := s.folder.ReadFile(path)
+	s.mu.Lock()
+	p, kept := s.pages[path]
+	s.mu.Unlock()
+	if err == nil && kept && bytes.Equal(p.source, text) {
+		return p
+	}
+	p = parse(s.say().Faults, name, path, text, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages[path] = p
+	return p
 }
 
 const (
