@@ -45,41 +45,70 @@ func IsCommand(name string) bool {
 // first is the outermost. If two sources offer a tool with the same name, the
 // later one wins; within one source that is an error.
 func NewKit(ctx context.Context, scope Scope, sources []Source, mw ...Middleware) (*Kit, error) {
-	var layers [][]Tool
-	size := 0
-	for _, s := range sources {
-		offered, err := s.Tools(ctx, scope)
-		if err != nil {
+	k := &Kit{all: make([]Tool, 0, usualTools), mw: mw}
+	begins := make([]int, 0, len(sources)) // where in k.all those of each source begin
+	for _, source := range sources {
+		begins = append(begins, len(k.all))
+		var err error
+		if k.all, err = AppendTools(ctx, source, scope, k.all); err != nil {
 			return nil, fmt.Errorf("gather tools: %w", err)
 		}
-		layers = append(layers, offered)
-		size += len(offered)
 	}
-	k := &Kit{all: make([]Tool, 0, size+spareTools), mw: mw}
-	for _, offered := range layers {
-		layer := make(map[string]bool, len(offered))
-		for _, t := range offered {
-			if err := t.complete(); err != nil {
-				return nil, err
-			}
-			if layer[t.Name] {
-				return nil, fmt.Errorf("gather tools: Tool %q is already registered", t.Name)
-			}
-			layer[t.Name] = true
+	for i := range k.all {
+		if err := k.all[i].complete(); err != nil {
+			return nil, err
 		}
-		k.all = slices.DeleteFunc(k.all, func(t Tool) bool { return layer[t.Name] })
-		k.all = append(k.all, offered...)
 	}
-	k.all = slices.DeleteFunc(k.all, func(t Tool) bool {
-		return scope.Only != nil && !slices.Contains(scope.Only, t.canonical())
+	n, err := arrange(k.all, begins)
+	if err != nil {
+		return nil, err
+	}
+	clear(k.all[n:])
+	k.all = Keep(k.all[:n], 0, func(t *Tool) bool {
+		return scope.Only == nil || slices.Contains(scope.Only, t.canonical())
 	})
-	slices.SortFunc(k.all, func(a, b Tool) int { return bySpec(a.ToolSpec, b.ToolSpec) })
 	return k, nil
 }
 
-// spareTools is how many tools a Kit has room for beyond those of its sources: what stands for others that are
-// left out of the list.
-const spareTools = 4
+// arrange brings the tools that a Kit has of all to the front, in its order, and returns how many they are.
+// Those of each source begin at one of begins.
+func arrange(all []Tool, begins []int) (n int, err error) {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(bySpec(&all[i].ToolSpec, &all[j].ToolSpec), j-i) // of the same name the later one first
+	})
+	kept := make([]int, 0, len(all))
+	var replaced []int
+	for n, i := range order {
+		if n == 0 || all[i].Name != all[order[n-1]].Name {
+			kept = append(kept, i)
+			continue
+		}
+		later := order[n-1]
+		if !slices.ContainsFunc(begins, func(begin int) bool { return i < begin && begin <= later }) {
+			return 0, fmt.Errorf("gather tools: Tool %q is already registered", all[i].Name)
+		}
+		replaced = append(replaced, i)
+	}
+	permute(all, append(kept, replaced...))
+	return len(kept), nil
+}
+
+// permute puts all in the order that has been given, by number.
+func permute(all []Tool, order []int) {
+	for place, from := range order {
+		for from < place { // it was swapped
+			from = order[from]
+		}
+		all[place], all[from] = all[from], all[place]
+	}
+}
+
+// usualTools is how many tools a Kit has room for from the beginning: those of Parley itself.
+const usualTools = 64
 
 // find returns the tool with this name as it was offered, or nil.
 func (k *Kit) find(name string) *Tool {
@@ -114,7 +143,7 @@ func (k *Kit) Take() []Tool { return k.all }
 func (k *Kit) With(all []Tool) *Kit { return &Kit{all: all, mw: k.mw, Notice: k.Notice} }
 
 // complete returns an error if t lacks something that a tool needs (D-001).
-func (t Tool) complete() error {
+func (t *Tool) complete() error {
 	switch {
 	case t.Name == "":
 		return errors.New("tool without a name")
@@ -133,8 +162,8 @@ func (t Tool) listed() bool { return t.AliasOf == "" && !t.Hidden && t.Through =
 
 // bySpec sorts tools by name, those of MCP servers last. The order must not change
 // between requests, or the provider's prompt cache is lost (D-025).
-func bySpec(a, b llm.ToolSpec) int {
-	rank := func(s llm.ToolSpec) int {
+func bySpec(a, b *llm.ToolSpec) int {
+	rank := func(s *llm.ToolSpec) int {
 		if strings.HasPrefix(s.Name, "mcp_") {
 			return 1
 		}

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"parley/chat"
 )
@@ -40,23 +39,45 @@ type ruled struct {
 	rules Rules
 }
 
-func (s ruled) Tools(ctx context.Context, scope Scope) (permitted []Tool, err error) {
-	all, err := s.Source.Tools(ctx, scope)
-	permitted = slices.Clone(all)
-	for i := range permitted {
-		permitted[i].rule = cmp.Or(s.rules[permitted[i].Kind()], permitted[i].Who, Everyone)
-	}
-	return slices.DeleteFunc(permitted, func(t Tool) bool { return !t.May(scope.From) }), err
+// Tools implements [Source].
+func (s ruled) Tools(ctx context.Context, scope Scope) ([]Tool, error) {
+	return s.AppendTools(ctx, scope, nil)
 }
 
-// May reports whether s May use t.
-func (t Tool) May(s chat.Sender) bool {
-	if t.Withheld != nil && t.Withheld(s) {
+// AppendTools implements [Appender].
+func (s ruled) AppendTools(ctx context.Context, scope Scope, all []Tool) ([]Tool, error) {
+	before := len(all)
+	all, err := AppendTools(ctx, s.Source, scope, all)
+	for i := before; i < len(all); i++ {
+		all[i].rule = cmp.Or(s.rules[all[i].Kind()], all[i].Who, Everyone)
+	}
+	return Keep(all, before, func(t *Tool) bool { return t.May(scope.From) }), err
+}
+
+// Keep removes those of all from number begin on that keep refuses. It may change the others.
+func Keep(all []Tool, begin int, keep func(*Tool) bool) []Tool {
+	end := begin
+	for i := begin; i < len(all); i++ {
+		if !keep(&all[i]) {
+			continue
+		}
+		if i > end {
+			all[end] = all[i]
+		}
+		end++
+	}
+	clear(all[end:])
+	return all[:end]
+}
+
+// May reports whether who may use t.
+func (t *Tool) May(who chat.Sender) bool {
+	if t.Withheld != nil && t.Withheld(who) || t.Denied != nil && t.Denied(t, who) {
 		return false
 	}
 	rule := t.whoMay()
-	return rule == Everyone || rule == Ask || rule == Owners && s.Role == chat.Owner
+	return rule == Everyone || rule == Ask || rule == Owners && who.Role == chat.Owner
 }
 
 // whoMay returns the Rule that t is under.
-func (t Tool) whoMay() Rule { return cmp.Or(t.rule, t.Who, Everyone) }
+func (t *Tool) whoMay() Rule { return cmp.Or(t.rule, t.Who, Everyone) }

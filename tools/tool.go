@@ -58,7 +58,11 @@ type Tool struct {
 	// Grantable reports whether an owner may approve all calls with the Effect of this one for a
 	// while, also if it is Risky that holds it back. nil means those that Guard holds back.
 	Grantable func(Call) bool
-	Withheld  func(chat.Sender) bool // whether the policy keeps it from somebody who joined the turn; may be nil
+	// Withheld reports whether its source keeps it from somebody who joined the turn. It may be nil.
+	Withheld func(joined chat.Sender) bool
+	// Denied reports whether the policy keeps t, which is this tool, from somebody who joined the turn. It
+	// may be nil.
+	Denied func(t *Tool, joined chat.Sender) bool
 	// Resumes reports whether an earlier run of the call ended with CodeWaiting, and what it waits for is
 	// kept: the next run asks the person, without a time limit, and goes on where the call was. nil means
 	// no call.
@@ -310,6 +314,22 @@ func Failf(code, format string, args ...any) Result {
 // fail just because it has no tools at the moment: after an error of Tools, no Kit can be made.
 type Source interface {
 	Tools(context.Context, Scope) ([]Tool, error)
+}
+
+// An Appender is a Source that makes no list of its own, because the tools of a turn would be copied from
+// each list to the next: it appends the tools to all, and returns that.
+type Appender interface {
+	Source
+	AppendTools(ctx context.Context, s Scope, all []Tool) ([]Tool, error)
+}
+
+// AppendTools appends the tools of source to all.
+func AppendTools(ctx context.Context, source Source, s Scope, all []Tool) ([]Tool, error) {
+	if a, ok := source.(Appender); ok {
+		return a.AppendTools(ctx, s, all)
+	}
+	offered, err := source.Tools(ctx, s)
+	return append(all, offered...), err
 }
 
 // Fixed is a Source that never changes.

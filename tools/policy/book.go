@@ -19,6 +19,7 @@ import (
 type Book struct {
 	configs store.Table[Config]  // by Target.key
 	choices store.Table[toggles] // by person
+	memory  memory               // of both
 	log     *slog.Logger
 	offer   atomic.Pointer[Offer]
 }
@@ -125,6 +126,7 @@ func (b *Book) Set(ctx context.Context, t Target, c Config) (Target, Config, err
 	case !base.IsZero() && !base.Equal(old.UpdatedAt):
 		return t, c, ErrConflict
 	}
+	defer b.memory.forget()
 	c.UpdatedAt = time.Now().UTC()
 	if c.empty() {
 		c.UpdatedAt = time.Time{}
@@ -160,26 +162,21 @@ func targets(s tools.Scope) []Target {
 
 // rules returns what the policy says for a turn in s.
 func (b *Book) rules(ctx context.Context, s tools.Scope) (rules, error) {
-	merged := rules{config: Config{}.filled()}
+	d, err := b.decisions(ctx)
+	if err != nil {
+		return rules{}, err
+	}
+	merged := rules{config: Config{}.filled(), chosen: d.choices[string(s.Whose())].Groups}
 	for _, t := range targets(s) {
-		c, _, err := b.configs.Get(ctx, t.key())
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-		case errors.Is(err, store.ErrDamaged):
+		if err := d.damaged[t.key()]; err != nil {
 			b.log.Error("the policy cannot be read; all tools are off until it is saved again", "target", t, "err", err)
 			merged.damaged = true
-		case err != nil:
-			return rules{}, fmt.Errorf("read the policy for %s: %w", t, err)
-		default:
+		}
+		if c, decided := d.configs[t.key()]; decided {
 			merged.config = merged.config.merge(c)
 		}
 	}
 	merged.assign()
-	own, _, err := b.choices.Get(ctx, string(s.Whose()))
-	merged.chosen = own.Groups
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return rules{}, fmt.Errorf("read which tools %s chose: %w", s.Whose(), err)
-	}
 	return merged, nil
 }
 
@@ -207,6 +204,7 @@ func (b *Book) ModelsOff(ctx context.Context, s tools.Scope) ([]string, error) {
 // Forget removes a tool that is gone from all that the policy says, so that a later
 // one of that name is not moved (B-067).
 func (b *Book) Forget(ctx context.Context, tool string) error {
+	defer b.memory.forget()
 	for e, err := range b.configs.Each(ctx, "") {
 		if errors.Is(err, store.ErrDamaged) {
 			continue

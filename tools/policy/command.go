@@ -52,6 +52,7 @@ type toggles struct {
 
 // choose notes what who chose for a category. What is as by default needs no note.
 func (b *Book) choose(ctx context.Context, who chat.Person, category string, on, byDefault bool) error {
+	defer b.memory.forget()
 	chosen, _, err := b.choices.Upsert(ctx, string(who), func(own *toggles) error {
 		if own.Groups == nil {
 			own.Groups = map[string]bool{}

@@ -22,7 +22,7 @@ func (b *Book) Kit(
 	if err != nil {
 		return nil, err
 	}
-	c := &choice{book: b, scope: s, rules: r, off: map[string]bool{}}
+	c := &choice{ctx: ctx, book: b, scope: s, rules: r, off: map[string]bool{}, aliased: map[string]string{}}
 	narrowed := make([]tools.Source, len(sources))
 	for i, source := range sources {
 		narrowed[i] = narrowedSource{source, c}
@@ -37,10 +37,12 @@ func (b *Book) Kit(
 
 // A choice is what a policy leaves of the tools for one turn.
 type choice struct {
-	book  *Book
-	scope tools.Scope
-	rules rules
-	off   map[string]bool // categories that kept back a tool and are not silent
+	ctx     context.Context // of the turn
+	book    *Book
+	scope   tools.Scope
+	rules   rules
+	off     map[string]bool   // categories that kept back a tool and are not silent
+	aliased map[string]string // categories of the tools that aliases stand for, by the name of the alias
 }
 
 // A narrowedSource is a Source without the tools that are switched off.
@@ -50,38 +52,55 @@ type narrowedSource struct {
 }
 
 // Tools implements [tools.Source].
-func (n narrowedSource) Tools(ctx context.Context, s tools.Scope) (left []tools.Tool, err error) {
-	all, err := n.source.Tools(ctx, s)
-	kinds := ownKinds(all)
-	left = make([]tools.Tool, 0, len(all))
-	for i := range all {
-		t := &all[i]
-		members := membersOf(t, kinds)
-		if category := n.choice.rules.off(members); category != "" {
-			if !n.choice.rules.silent(category) && t.AliasOf == "" && !t.Hidden {
-				n.choice.off[category] = true
-			}
-			continue
-		}
-		left = append(left, *t)
-		left[len(left)-1].Withheld = n.choice.withheld(ctx, members)
-	}
-	return left, err
+func (n narrowedSource) Tools(ctx context.Context, s tools.Scope) ([]tools.Tool, error) {
+	return n.AppendTools(ctx, s, nil)
 }
 
-// withheld returns what reports whether a tool is off for a person who joins the turn
-// later, and who may have fewer rights than the one who began it (B-014). What cannot
-// be read counts as off.
-func (c *choice) withheld(ctx context.Context, members []member) func(chat.Sender) bool {
-	return func(who chat.Sender) bool {
-		if who.ID == c.scope.From.ID && who.Role == c.scope.From.Role {
-			return false
+// AppendTools implements [tools.Appender].
+func (n narrowedSource) AppendTools(ctx context.Context, s tools.Scope, all []tools.Tool) ([]tools.Tool, error) {
+	c := n.choice
+	before := len(all)
+	all, err := tools.AppendTools(ctx, n.source, s, all)
+	c.noteAliases(all[before:])
+	denies := c.denies // one value for all
+	return tools.Keep(all, before, func(t *tools.Tool) bool {
+		category := c.rules.off(t, c.aliased)
+		if category == "" {
+			t.Denied = denies
+			return true
 		}
-		joined := c.scope
-		joined.From = who
-		r, err := c.book.rules(ctx, joined)
-		return err != nil || r.off(members) != ""
+		if !c.rules.silent(category) && t.AliasOf == "" && !t.Hidden {
+			c.off[category] = true
+		}
+		return false
+	}), err
+}
+
+// noteAliases sets c.aliased for the tools of a source.
+func (c *choice) noteAliases(own []tools.Tool) {
+	for i := range own {
+		if own[i].AliasOf == "" {
+			continue
+		}
+		for j := range own {
+			if own[j].Name == own[i].AliasOf {
+				c.aliased[own[i].Name] = own[j].Kind()
+			}
+		}
 	}
+}
+
+// denies reports whether t is off for a person who joins the turn later, and who may
+// have fewer rights than the one who began it (B-014). What cannot be read counts as
+// off.
+func (c *choice) denies(t *tools.Tool, who chat.Sender) bool {
+	if who.ID == c.scope.From.ID && who.Role == c.scope.From.Role {
+		return false
+	}
+	joined := c.scope
+	joined.From = who
+	r, err := c.book.rules(c.ctx, joined)
+	return err != nil || r.off(t, c.aliased) != ""
 }
 
 // notice tells the model which categories are off, once the tools of all sources are

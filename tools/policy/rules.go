@@ -55,26 +55,28 @@ func (r rules) categories(name, kind string) []string {
 	return []string{kind}
 }
 
-// A member is a tool as categories have it: its name and its own category.
-type member struct{ name, kind string }
-
-// membersOf returns what a policy may switch off to keep t from being offered: t and, if it is an alias, its
-// tool. kinds has the own categories of tools by name.
-func membersOf(t *tools.Tool, kinds map[string]string) []member {
-	itself := member{t.Name, t.Kind()}
-	if t.AliasOf == "" {
-		return []member{itself}
+// off returns the category that keeps t from being offered, or "". For an alias, that may be
+// one of the tool that it stands for, whose own category is in aliased by the name of the alias.
+func (r rules) off(t *tools.Tool, aliased map[string]string) string {
+	category := r.offNamed(t.Name, t.Kind())
+	if category != "" || t.AliasOf == "" {
+		return category
 	}
-	return []member{itself, {t.AliasOf, cmp.Or(kinds[t.AliasOf], t.Kind())}}
+	return r.offNamed(t.AliasOf, cmp.Or(aliased[t.Name], t.Kind()))
 }
 
-// off returns the category that keeps what all are of from being offered, or "".
-func (r rules) off(all []member) string {
-	for _, m := range all {
-		for _, category := range r.categories(m.name, m.kind) {
-			if on, _ := r.state(category); !on {
-				return category
-			}
+// offNamed returns the category that keeps the tool called name, whose own one is kind, from
+// being offered, or "".
+func (r rules) offNamed(name, kind string) string {
+	if len(r.assigned[name]) == 0 { // most are
+		if on, _ := r.state(kind); !on {
+			return kind
+		}
+		return ""
+	}
+	for _, category := range r.assigned[name] {
+		if on, _ := r.state(category); !on {
+			return category
 		}
 	}
 	return ""
@@ -98,13 +100,4 @@ func (r rules) label(category string) string {
 		return "Custom tools"
 	}
 	return category
-}
-
-// ownKinds returns the categories of all by the names of the tools.
-func ownKinds(all []tools.Tool) map[string]string {
-	kinds := make(map[string]string, len(all))
-	for i := range all {
-		kinds[all[i].Name] = all[i].Kind()
-	}
-	return kinds
 }
