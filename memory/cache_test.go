@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,4 +111,48 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(0, "")
+}
+
+// A slow is a Folder whose file "slow" is looked at until it is released.
+type slow struct {
+	desk
+	asked, release chan struct{}
+}
+
+func (s *slow) Stat(name string) (fs.FileInfo, error) {
+	if name == "slow" {
+		close(s.asked)
+		<-s.release
+	}
+	return s.desk.Stat(name)
+}
+
+// While the disk is asked about one file, others are read.
+func TestCacheWaitsForNoOtherFile(t *testing.T) {
+	s := &slow{desk: desk{dir: t.TempDir()}, asked: make(chan struct{}), release: make(chan struct{})}
+	if err := os.WriteFile(filepath.Join(s.dir, "quick"), []byte("quick"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := Cached(s)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = r.ReadFile("slow") // there is none
+	}()
+	<-s.asked
+	read := make(chan string, 1)
+	go func() {
+		text, err := r.ReadFile("quick")
+		read <- fmt.Sprint(string(text), err)
+	}()
+	select {
+	case got := <-read:
+		if got != "quick<nil>" {
+			t.Error(got)
+		}
+	case <-time.After(3 * time.Minute):
+		t.Error("a file is not read while the disk is asked about another one")
+	}
+	close(s.release)
+	<-done
 }
