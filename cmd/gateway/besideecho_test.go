@@ -4,19 +4,23 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"parley/store/bolt/wal"
 )
 
 // A load is what a program was measured to take and to do in BenchmarkBesideEchoBot.
 type load struct {
-	start    time.Duration // to the first poll, in a new folder
-	idle     float64       // MB
-	steady   effort        // 15 messages a second in 64 chats
-	crowd    effort        // 256 people who write again as soon as they are answered
-	together effort        // 1,000 chats at the same instant, when the model thinks for half a second
-	peak     float64       // MB, of the latter
-	after    float64       // MB, half a minute later
+	start    time.Duration   // to the first poll, in a new folder
+	idle     float64         // MB
+	syncs    []time.Duration // what commits to a log of its own took meanwhile; nil if the program has one itself
+	steady   effort          // 15 messages a second in 64 chats
+	crowd    effort          // 256 people who write again as soon as they are answered
+	together effort          // 1,000 chats at the same instant, when the model thinks for half a second
+	peak     float64         // MB, of the latter
+	after    float64         // MB, half a minute later
 }
 
 // An effort is what messages took.
@@ -54,7 +58,10 @@ func measureLoad(c *crowd) (l load) {
 	time.Sleep(20 * time.Second) // what was needed for a moment is given back: after five quiet seconds
 	l.idle = c.memory("VmRSS")
 	c.talk(16, 64, among(64)) // the connections are open
+	syscall.Sync()            // what the build and the starts wrote is not written meanwhile
+	commits := c.commitBeside()
 	l.steady = c.measure(func() []time.Duration { return c.drip(15, 225, among(64)) })
+	l.syncs = commits()
 	c.talkOn(256, 1)
 	l.crowd = c.measure(func() []time.Duration { return c.talkOn(256, 12) })
 	c.stop()
@@ -81,6 +88,44 @@ func (c *crowd) talkOn(people, n int) []time.Duration {
 	}
 	all.Wait()
 	return waits
+}
+
+// commitBeside commits to a log as the store has one, 30 times a second, which is as often as Parley does for
+// 15 messages, until the function that it returns is called. That returns what the commits took. It commits
+// nothing beside a program that does: they would wait for one another.
+func (c *crowd) commitBeside() (end func() []time.Duration) {
+	if c.commits() > 0 {
+		return func() []time.Duration { return nil }
+	}
+	l, err := wal.Open(c.t.TempDir(), 1, 0, func(uint64, []byte) error { return nil }, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var took []time.Duration
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(time.Second / 30)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+			began := time.Now()
+			if err := l.Append(make([]byte, 1000)); err != nil {
+				c.t.Error(err)
+				return
+			}
+			took = append(took, time.Since(began))
+		}
+	}()
+	return func() []time.Duration {
+		close(ended)
+		<-done
+		return took
+	}
 }
 
 // measure returns what the messages took that do has written and answered.
@@ -123,5 +168,7 @@ func besideTable(echo, parley load) string {
 	row("RSS half a minute later, MB", "", func(l load) float64 { return l.after })
 	row("idle RSS, MB", "≤ 21", func(l load) float64 { return l.idle })
 	row("start to first poll, ms", "≤ 2x", func(l load) float64 { return ms(l.start) })
+	fmt.Fprintf(&t, "\nBeside the echo bot, a commit to a log of its own took %.3g ms, 1 %% of them %.3g ms and more.\n",
+		ms(at(echo.syncs, 50)), ms(at(echo.syncs, 99)))
 	return t.String()
 }
