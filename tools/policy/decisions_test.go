@@ -34,6 +34,9 @@ func TestDecisionsAreKept(t *testing.T) {
 		t.Errorf("after a choice a user has %q", got)
 	}
 	d.set(t, Role, "user", `{"category_overrides":{"gone":{"tools":["fetch"]}},"forced_category_states":{"gone":false}}`)
+	if k := d.kit(t, user); k.Has("fetch") {
+		t.Errorf("a tool that was moved to a category that is off is offered: %q", names(k))
+	}
 	if err := d.Forget(t.Context(), "fetch"); err != nil {
 		t.Fatal(err)
 	}
