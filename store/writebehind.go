@@ -58,6 +58,15 @@ func (w *WriteBehind) Wake() {
 	}
 }
 
+// IsPending reports whether the last Set of key is not in the bucket yet. Only the tidy of Run may ask: nothing is
+// being written then.
+func (w *WriteBehind) IsPending(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, pending := w.pending[key]
+	return pending
+}
+
 // Load calls each with all values in the bucket. A value that is damaged, or for which
 // each returns an error, is deleted and logged.
 func (w *WriteBehind) Load(ctx context.Context, each func(key string, value []byte) error) error {

@@ -26,6 +26,10 @@ const (
 	daysKept     = 40 // for which accounts are kept; what persons have used is kept for good
 	runDaysKept  = 2  // for which runs of jobs are kept after they last spent anything
 	idleDaysKept = 1  // for which conversations and runs stay in memory
+
+	// maxIdle is how many accounts stay in memory that are on the disk as they are. They are read again when
+	// somebody spends. (P15)
+	maxIdle = 1000
 )
 
 // Config is what a [Book] is made of.
@@ -111,15 +115,20 @@ func (b *Book) daysAgo(n int) string {
 }
 
 // open locks the book and looks up what accounts have used. The book is not
-// locked while the disk is read.
+// locked while the disk is read: an account that was looked up before may have left
+// the memory meanwhile, so that all are looked up again.
 func (b *Book) open(ctx context.Context, accounts []account) (unlock func()) {
 	today := b.today()
 	b.mu.Lock()
-	for i := range accounts {
-		key := accounts[i].key
-		used := b.used[key]
+	for i := 0; i < len(accounts); i++ {
+		used := b.used[accounts[i].key]
 		if used == nil {
-			used = b.readAccount(ctx, key)
+			read, err := b.readAccount(ctx, accounts[i].key)
+			if err == nil {
+				i = -1
+				continue
+			}
+			used = read
 		}
 		used.opened = today
 		accounts[i].used = used
@@ -130,16 +139,15 @@ func (b *Book) open(ctx context.Context, accounts []account) (unlock func()) {
 // readAccount returns what the account of that key has used, which is not in memory
 // yet. b.mu is held, but not while the disk is read. An account that could not be
 // read is not kept: it would be written over what is on the disk.
-func (b *Book) readAccount(ctx context.Context, key string) *usage {
+func (b *Book) readAccount(ctx context.Context, key string) (*usage, error) {
 	b.mu.Unlock()
 	read, err := b.load(ctx, key)
 	b.mu.Lock()
 	used := cmp.Or(b.used[key], read)
-	if err != nil {
-		return used
+	if err == nil {
+		b.used[key] = used
 	}
-	b.used[key] = used
-	return used
+	return used, err
 }
 
 // load reads what the account of that key has used, and tries until it can or
@@ -209,6 +217,12 @@ func (b *Book) clean(ctx context.Context) {
 		}
 		return key < today
 	})
+	if len(b.used) > maxIdle {
+		maps.DeleteFunc(b.used, func(key string, used *usage) bool { return !used.changed && !b.disk.IsPending(key) })
+	}
+	if len(b.used) > maxIdle {
+		b.disk.Wake() // what is not written yet can go next time
+	}
 	done := b.cleaned == today
 	b.cleaned = today
 	b.mu.Unlock()

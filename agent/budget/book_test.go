@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/chat"
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
@@ -58,6 +60,80 @@ func TestBookLetsGo(t *testing.T) {
 			}
 		}
 	})
+}
+
+// P15, R-S15: of a crowd only so many accounts stay in memory as were used last, and each goes on from what is on
+// the disk.
+func TestBookLetsGoOfACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(mem.New(), Limits{})
+		defer b.Keep(t.Context())()
+		const people = 3 * maxIdle
+		for round := range 2 {
+			for i := range people {
+				b.Charge(t.Context(), Spender{Person: chat.Person(fmt.Sprint("test:", i))}, 1, "main", llm.Usage{In: 10})
+			}
+			timetest.Sleep(time.Minute)
+			b.mu.Lock()
+			n := len(b.used)
+			b.mu.Unlock()
+			if n > maxIdle {
+				t.Errorf("%d accounts are in memory, want %d at most", n, maxIdle)
+			}
+			for i := range people {
+				who := Spender{Person: chat.Person(fmt.Sprint("test:", i))}
+				if got, want := spent(t, b, who, Tokens), float64(10*(round+1)); got != want {
+					t.Fatalf("%v tokens are spent by %s, want %v", got, who.Person, want)
+				}
+			}
+		}
+		spent, err := b.Usage(t.Context())
+		if err != nil || len(spent) != people || spent[0].Usage.In != 20 {
+			t.Errorf("%d people have used something, the first %+v, want %d, and 20 tokens; %v", len(spent), spent[0], people, err)
+		}
+	})
+}
+
+// R-S15: an account that leaves the memory while another one is read is looked up again.
+func TestBookLetsGoWhileItReads(t *testing.T) {
+	s := &busy{Store: mem.New()}
+	b := newBook(s, Limits{})
+	who := Spender{Person: "test:7"}
+	b.Charge(t.Context(), who, 1, "main", llm.Usage{In: 10})
+	b.Keep(t.Context())()
+	letGo := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		clear(b.used)
+	}
+	s.read.Store(&letGo)
+	b.Charge(t.Context(), Spender{Person: who.Person, Session: "test/7"}, 1, "main", llm.Usage{In: 10})
+	if got := spent(t, b, who, Tokens); got != 20 {
+		t.Errorf("%v tokens are spent, want 20", got)
+	}
+}
+
+// R-S15: of a crowd whose accounts are being written everything counts that is spent meanwhile.
+func TestBookLetsGoWhileItWrites(t *testing.T) {
+	s := &busy{Store: mem.New()}
+	b := newBook(s, Limits{})
+	spendAll := func() {
+		for i := range 2 * maxIdle {
+			b.Charge(t.Context(), Spender{Person: chat.Person(fmt.Sprint("test:", i))}, 1, "main", llm.Usage{In: 10})
+		}
+	}
+	spendAll()
+	s.wrote.Store(&spendAll)
+	b.Keep(t.Context())()
+	b.Keep(t.Context())()
+	if got := spent(t, newBook(s, Limits{}), Spender{}, Tokens); got != 40*maxIdle {
+		t.Errorf("%v tokens are spent, want %d", got, 40*maxIdle)
+	}
+	for i := range 2 * maxIdle {
+		if got := spent(t, newBook(s, Limits{}), Spender{Person: chat.Person(fmt.Sprint("test:", i))}, Tokens); got != 20 {
+			t.Fatalf("%v tokens are spent by person %d, want 20", got, i)
+		}
+	}
 }
 
 // A busy store has others at work while it reads and writes.

@@ -57,11 +57,17 @@ func (u *usage) add(model string, m ModelUsage) {
 // Usage returns what was used by day, person and model, the latest day first.
 func (b *Book) Usage(ctx context.Context) ([]llm.Spent, error) {
 	all := map[string]usage{}
+	b.mu.Lock()
+	for key, used := range b.used { // before the disk: what is changed now, leaves the memory later
+		all[key] = usage{Models: maps.Clone(used.Models)}
+	}
+	b.mu.Unlock()
 	for key, err := range b.cfg.Bucket.Keys(ctx, "") {
 		if err != nil {
 			return nil, fmt.Errorf("read usage: %w", err)
 		}
-		if _, _, ofPerson := personOf(key); !ofPerson {
+		_, inMemory := all[key]
+		if _, _, ofPerson := personOf(key); !ofPerson || inMemory {
 			continue
 		}
 		used, _, err := b.read.Get(ctx, key)
@@ -70,11 +76,6 @@ func (b *Book) Usage(ctx context.Context) ([]llm.Spent, error) {
 		}
 		all[key] = used
 	}
-	b.mu.Lock()
-	for key, used := range b.used {
-		all[key] = usage{Models: maps.Clone(used.Models)}
-	}
-	b.mu.Unlock()
 	return byDay(all), nil
 }
 
