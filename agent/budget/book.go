@@ -124,11 +124,12 @@ func (b *Book) open(ctx context.Context, accounts []account) (unlock func()) {
 		used := b.used[accounts[i].key]
 		if used == nil {
 			read, err := b.readAccount(ctx, accounts[i].key)
-			if err == nil {
-				i = -1
+			if err != nil {
+				accounts[i].used = read
 				continue
 			}
-			used = read
+			i = -1
+			continue
 		}
 		used.opened = today
 		accounts[i].used = used
@@ -144,10 +145,11 @@ func (b *Book) readAccount(ctx context.Context, key string) (*usage, error) {
 	read, err := b.load(ctx, key)
 	b.mu.Lock()
 	used := cmp.Or(b.used[key], read)
-	if err == nil {
-		b.used[key] = used
+	if err != nil {
+		return used, err
 	}
-	return used, err
+	b.used[key] = used
+	return used, nil
 }
 
 // load reads what the account of that key has used, and tries until it can or
