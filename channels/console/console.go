@@ -47,7 +47,8 @@ type Config struct {
 }
 
 // A Channel is the gateway's side of the socket. It is a channels.Channel,
-// Streamer, Stepper, Typer, Settler, Attacher and DirectMessenger, and an io.Closer.
+// Streamer, Stepper, Typer, Settler, Attacher, CommandMenu and DirectMessenger, and an
+// io.Closer.
 type Channel struct {
 	cfg       Config
 	questions func(context.Context, chat.Address) ([]chat.Reply, error) // that are open; nil: none
@@ -59,6 +60,7 @@ type Channel struct {
 	sent      []sentReply   // the latest replies
 	shown     []string      // IDs of the latest replies that were shown
 	steps     []string      // the latest steps that were sent
+	commands  []string      // their names
 	ended     bool          // Run has returned: no client will connect
 	changed   chan struct{} // closed and replaced when one of the above changes
 }
@@ -298,6 +300,7 @@ func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver
 				}
 			})
 			if f.ID == asTerminal {
+				c.sendCommands(k)
 				c.showOpenQuestions(ctx)
 			}
 		case frameMessage:

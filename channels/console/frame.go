@@ -22,15 +22,16 @@ type frame struct {
 
 // The kinds of frames.
 const (
-	frameHello   = "hello"  // client, first and once: ID is asTerminal or asPipe
-	frameMessage = "say"    // client: a message
-	frameTaken   = "taken"  // gateway: message ID is stored or was an answer; or the acknowledgement of reply ID came
-	frameReply   = "reply"  // gateway: a reply, to be acknowledged
-	frameShown   = "got"    // client: acknowledges reply ID, which was shown
-	frameDraft   = "live"   // gateway: the text so far of reply ID, which is being written
-	frameStep    = "step"   // gateway: a line about a tool call made for reply ID
-	frameTyping  = "typing" // gateway: the agent is busy
-	frameLost    = "lost"   // never sent: tells the client's user interface that the connection broke
+	frameHello    = "hello"    // client, first and once: ID is asTerminal or asPipe
+	frameMessage  = "say"      // client: a message
+	frameTaken    = "taken"    // gateway: message ID is stored or was an answer; or reply ID was acknowledged
+	frameReply    = "reply"    // gateway: a reply, to be acknowledged
+	frameShown    = "got"      // client: acknowledges reply ID, which was shown
+	frameDraft    = "live"     // gateway: the text so far of reply ID, which is being written
+	frameStep     = "step"     // gateway: a line about a tool call made for reply ID
+	frameTyping   = "typing"   // gateway: the agent is busy
+	frameCommands = "commands" // gateway: the names of the commands, with blanks between them
+	frameLost     = "lost"     // never sent: tells the client's user interface that the connection broke
 )
 
 // The kinds of clients.

@@ -63,6 +63,7 @@ var (
 	_ channels.Typer           = (*Channel)(nil)
 	_ channels.Settler         = (*Channel)(nil)
 	_ channels.Attacher        = (*Channel)(nil)
+	_ channels.CommandMenu     = (*Channel)(nil)
 	_ channels.DirectMessenger = (*Channel)(nil)
 	_ io.Closer                = (*Channel)(nil)
 )

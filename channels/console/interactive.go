@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +32,7 @@ func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error)
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
 	c := &interactiveChat{link: l, screen: screen{out: t.Out}, alsoServes: t.Serves, suggestions: suggestions}
+	c.setCommands = func(names []string) { k.commands.Store(&names) }
 	for !c.left {
 		select {
 		case typed, more := <-k.typed:
@@ -71,6 +73,9 @@ type interactiveChat struct {
 	left       bool
 	alsoServes string // Terminal.Serves
 
+	askedToLeave bool // exit was typed, and ends more than this chat
+	setCommands  func(names []string)
+
 	suggestions []string // that can be chosen by their numbers, until something is said
 }
 
@@ -80,9 +85,12 @@ func (c *interactiveChat) handleInput(l inputLine) {
 	c.screen.noteEnter()
 	switch {
 	case !l.aborted && strings.TrimSpace(l.text) == "":
+	case !l.aborted && slices.Contains(leaveWords, strings.TrimSpace(l.text)):
+		c.leaveByWord()
 	case !l.aborted:
 		c.link.sendMessage(suggested(c.suggestions, l.text))
 		c.suggestions = nil
+		c.askedToLeave = false
 		c.lastActive = time.Now()
 		c.lastAbort = time.Time{}
 	case time.Since(c.lastAbort) < doublePressTime:
@@ -98,6 +106,19 @@ func (c *interactiveChat) handleInput(l inputLine) {
 	default:
 		c.lastAbort = time.Now()
 	}
+}
+
+// leaveWords end the chat. No message to the agent is one of them.
+var leaveWords = []string{"exit", "quit", "/exit", "/quit"}
+
+// leaveByWord leaves, at the terminal of a gateway that others use at the second time.
+func (c *interactiveChat) leaveByWord() {
+	if c.alsoServes == "" || c.askedToLeave {
+		c.left = true
+		return
+	}
+	c.askedToLeave = true
+	c.screen.print("[exit again stops Parley, which serves " + c.alsoServes + " too]\n")
 }
 
 // handleFrame shows what the gateway sent.
@@ -116,6 +137,8 @@ func (c *interactiveChat) handleFrame(f frame) {
 	case frameTyping:
 		c.lastActive = time.Now()
 		c.screen.showTyping()
+	case frameCommands:
+		c.setCommands(strings.Fields(f.Text))
 	case frameLost:
 		c.screen.print("[connection to the gateway lost; trying again]\n")
 	}

@@ -49,6 +49,21 @@ type keyboard struct {
 	pipeReader     *os.File
 	pipeWriter     *os.File
 	typedSomething atomic.Bool // something was typed since the last Enter or Ctrl-C
+	commands       atomic.Pointer[[]string]
+}
+
+// complete returns the commands that begin with line.
+func (k *keyboard) complete(line string) (found []string) {
+	commands := k.commands.Load()
+	if commands == nil || !strings.HasPrefix(line, "/") {
+		return nil
+	}
+	for _, name := range *commands {
+		if strings.HasPrefix("/"+name, line) {
+			found = append(found, "/"+name)
+		}
+	}
+	return found
 }
 
 // An inputLine is what a person typed.
@@ -77,6 +92,9 @@ func openKeyboard(history string) (*keyboard, error) {
 	os.Stdin = stdin
 	k.editor.SetCtrlCAborts(true)
 	k.editor.SetBeep(false)
+	k.editor.SetCompleter(k.complete)
+	k.editor.SetTabCompletionStyle(liner.TabPrints)
+	fmt.Print(pasteOn)
 	readHistory(k.editor, history)
 	k.editing.Go(k.editLines)
 	go k.copyInput(stdin) // it may run until the process ends: a read from a terminal cannot be interrupted
@@ -108,6 +126,7 @@ func (k *keyboard) close(history string) error {
 	close(k.done)
 	k.pipeReader.Close()
 	k.editing.Wait()
+	fmt.Print(pasteOff)
 	k.pipeWriter.Close()
 	k.editor.Close()
 	err := term.Restore(unix.Stdin, k.mode)
@@ -135,7 +154,7 @@ func (k *keyboard) editLines() {
 			k.editor.AppendHistory(text)
 		}
 		select {
-		case k.typed <- inputLine{text: text, aborted: aborted, empty: !k.typedSomething.Swap(false)}:
+		case k.typed <- inputLine{text: unfold(text), aborted: aborted, empty: !k.typedSomething.Swap(false)}:
 		case <-k.done:
 			return
 		}
@@ -147,12 +166,14 @@ func (k *keyboard) editLines() {
 func (k *keyboard) copyInput(terminal *os.File) {
 	defer k.pipeWriter.Close()
 	buf := make([]byte, 1024)
+	var paste pasteFilter
 	for {
 		n, err := terminal.Read(buf)
-		if len(bytes.Trim(buf[:n], ctrlC+"\r\n")) > 0 {
+		typed := paste.translate(buf[:n])
+		if len(bytes.Trim(typed, ctrlC+"\r\n")) > 0 {
 			k.typedSomething.Store(true)
 		}
-		if _, broken := k.pipeWriter.Write(buf[:n]); broken != nil || err != nil {
+		if _, broken := k.pipeWriter.Write(typed); broken != nil || err != nil {
 			return
 		}
 	}

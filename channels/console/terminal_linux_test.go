@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/requiretest"
-
 	"golang.org/x/sys/unix"
 
+	"parley/channels"
 	"parley/chat"
+	"parley/requiretest"
 )
 
 // A pty is a person at a terminal.
@@ -160,6 +160,9 @@ func (r bufReader) sequence() (n int, cmd rune) {
 	_, _, _ = r.ReadRune() // [
 	for digits := ""; ; digits += string(cmd) {
 		c, _, err := r.ReadRune()
+		if c == '?' { // of a mode
+			c = '0'
+		}
 		if err != nil || c < '0' || c > '9' {
 			n, _ = strconv.Atoi(digits)
 			return n, c
@@ -229,6 +232,60 @@ func TestTerminalGreets(t *testing.T) {
 	h.answer(h.expectMessage("1"), "one")
 	p.expect("one\n\nyou> ")
 	p.typeIn("\x04")
+	p.leave()
+}
+
+// Several lines that are pasted are one message.
+func TestTerminalPaste(t *testing.T) {
+	h := open(t, Config{})
+	p := sitDown(t, h.socket, "")
+	p.typeIn("look: \x1b[200~one\r\n\ttwo\r\nthree\x1b[201~")
+	p.expect("you> look: one⏎⇥two⏎three")
+	p.typeIn("\r")
+	h.answer(h.expectMessage("look: one\n\ttwo\nthree"), "seen")
+	p.expect("seen\n\nyou> ")
+	p.typeIn("\x04")
+	p.leave()
+	if out := p.out.String(); !strings.Contains(out, pasteOn) || strings.LastIndex(out, pasteOff) < strings.LastIndex(out, pasteOn) {
+		t.Errorf("the terminal was not asked to mark what is pasted, or for ever: %q", out)
+	}
+}
+
+// Tab completes the gateway's commands.
+func TestTerminalCompletes(t *testing.T) {
+	h := open(t, Config{})
+	if err := h.SetCommands(t.Context(), []channels.Command{{Name: "new"}, {Name: "status"}, {Name: "stop"}}); err != nil {
+		t.Fatal(err)
+	}
+	p := sitDown(t, h.socket, "")
+	p.typeIn("hi\r")
+	h.answer(h.expectMessage("hi"), "hello") // the commands came before
+	p.expect("hello\n\nyou> ")
+	p.typeIn("/sta\t")
+	p.expect("you> /status")
+	p.typeIn("\r")
+	h.answer(h.expectMessage("/status"), "well")
+	p.expect("well\n\nyou> ")
+	p.typeIn("exit\r")
+	p.leave()
+}
+
+// exit and quit leave, at the terminal of a gateway that others use the second time.
+func TestTerminalExit(t *testing.T) {
+	h := open(t, Config{})
+	p := sitDown(t, h.socket, "")
+	p.typeIn("/quit\r")
+	p.leave()
+	t.Setenv("PARLEY_CONSOLE_SERVES", "telegram")
+	p = sitDown(t, h.socket, "")
+	p.typeIn("exit\r")
+	p.expect("[exit again stops Parley, which serves telegram too]\nyou> ")
+	p.typeIn("hello\r")
+	h.answer(h.expectMessage("hello"), "still here")
+	p.expect("still here\n\nyou> ")
+	p.typeIn("quit\r")
+	p.expect("serves telegram too]\nyou> ")
+	p.typeIn("exit\r")
 	p.leave()
 }
 

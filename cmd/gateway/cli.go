@@ -47,13 +47,12 @@ func (p *program) commands() *cobra.Command {
 		Short: "A chat gateway with a built-in agent",
 		Long: "Parley answers on Telegram, Discord, a web page and in the terminal, with an agent that uses tools.\n" +
 			"Without a command it runs the gateway: parley is parley run.",
-		Args:              cobra.NoArgs,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Version:           version(),
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRun:  func(*cobra.Command, []string) { p.begun = true },
-		RunE:              func(c *cobra.Command, _ []string) error { return p.serve(c.Context(), false) },
+		Args:             cobra.NoArgs,
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		Version:          version(),
+		PersistentPreRun: func(*cobra.Command, []string) { p.begun = true },
+		RunE:             func(c *cobra.Command, _ []string) error { return p.serve(c.Context(), false) },
 	}
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)

@@ -11,6 +11,7 @@ import (
 
 	"parley/config"
 	"parley/host"
+	"parley/store/bolt/dirlock"
 	"parley/tools/sandbox/proxy"
 )
 
@@ -54,6 +55,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 		text := end.Error()
 		if todo := host.AccessAdvice(end.err); todo != "" {
 			text += "\n" + todo
+		}
+		if locked, ok := errors.AsType[*dirlock.LockedError](end.err); ok && !locked.Brief {
+			text += "\nif that is a gateway, parley chat talks to it and parley status shows how it is"
 		}
 		fmt.Fprintln(p.stderr, "parley:", p.redact.String(text))
 	}
