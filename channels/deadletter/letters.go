@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"parley/chat"
@@ -18,7 +19,8 @@ import (
 
 const (
 	maxLetters    = 1000
-	retryInterval = time.Minute // between two searches for replies to retry
+	retryInterval = time.Minute // between two looks whether a reply is to be retried
+	longestSearch = time.Hour   // between two searches for such replies, if none is due
 )
 
 // retryDelays are the ages at which a dead letter that no person waits for is
@@ -43,6 +45,12 @@ type Config struct {
 type Letters struct {
 	cfg   Config
 	table store.Table[Letter]
+
+	added atomic.Int64 // letters, since the start
+	// What the last search for replies to retry has found, if nothing was due: how many were added
+	// by then, and when the first is due. Only RetryRegularly uses it.
+	searched int64
+	due      time.Time
 }
 
 // A Letter is a reply that could not be sent, as the store has it.
@@ -124,21 +132,43 @@ func (l *Letters) RetryRegularly(ctx context.Context) {
 	}
 }
 
+// retryDue retries what is due. All letters are read only if one was added since the last time, or is due.
 func (l *Letters) retryDue(ctx context.Context) error {
+	now, added := time.Now().Round(0), l.added.Load()
+	if added == l.searched && now.Before(l.due) {
+		return nil
+	}
+	next := now.Add(longestSearch)
 	var due []store.Entry[Letter]
 	for e, err := range l.table.Each(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("list dead letters: %w", err)
 		}
-		if e.Value.isRetried() && time.Since(e.Value.Time) >= retryDelays[e.Value.Tries] {
-			due = append(due, e)
+		if !e.Value.isRetried() {
+			continue
 		}
+		at := e.Value.Time.Add(retryDelays[e.Value.Tries])
+		if now.Before(at) {
+			next = earlier(next, at)
+			continue
+		}
+		due = append(due, e)
+	}
+	if len(due) == 0 {
+		l.searched, l.due = added, next
 	}
 	var errs []error
 	for _, e := range due {
 		errs = append(errs, l.retry(ctx, e.Key, e.Value.Tries+1))
 	}
 	return errors.Join(errs...)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Add keeps a reply that could not be sent, unless it is kept already, and ends the
@@ -169,6 +199,7 @@ func (l *Letters) keep(ctx context.Context, dead Letter) error {
 	if err := l.table.Set(ctx, key, dead); err != nil {
 		return fmt.Errorf("keep dead letter: %w", err)
 	}
+	l.added.Add(1)
 	l.cfg.Log.Error("reply became a dead letter", "chat", r.To.Session(), "id", r.ID, "reason", dead.Reason)
 	if err := l.trim(ctx); err != nil {
 		l.cfg.Log.Error("old dead letters not deleted", "err", err)
