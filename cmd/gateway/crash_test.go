@@ -87,6 +87,11 @@ func (s *siege) answer(ctx context.Context, r llmtest.Request) llmtest.Reply {
 	if len(reply.Calls) == 0 {
 		reply.Text = "answer to " + strings.Join(said, ", ") + ". " + strings.Repeat("And so on. ", times) + "The end."
 	}
+	return s.paced(ctx, reply, pause)
+}
+
+// paced has reply be reached at each of its chunks, with so long a pause between two.
+func (s *siege) paced(ctx context.Context, reply llmtest.Reply, pause time.Duration) llmtest.Reply {
 	reply.After = func(n int) {
 		s.reach(fmt.Sprint("chunk ", n))
 		if n <= len(reply.Text)/reply.Piece { // not after the last, when all is shown and the turn is not over
@@ -190,7 +195,7 @@ func (s *siege) killUntil(point, text string) (kills int) {
 	}
 }
 
-var numbered = regexp.MustCompile(`(?:plain|slow|tool|tell) (\d+)`)
+var numbered = regexp.MustCompile(`(?:plain|slow|tool|tell|task|spawn) (\d+)`)
 
 // answers returns, in the order of the chat, the numbers of the messages that
 // the bot's answers name, and the answers to each. In the order, an answer that
