@@ -56,7 +56,7 @@ func inLife(t *testing.T, more map[string]any, f func(*life)) {
 	t.Helper()
 	dir, began := storetest.TempDir(t), time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(began.Add(24 * time.Hour).Truncate(24 * time.Hour).Add(6 * time.Hour)))
+		timetest.Sleep(time.Until(began.Add(24 * time.Hour).Truncate(24 * time.Hour).Add(6 * time.Hour)))
 		l := &life{T: t, dir: dir, began: began, net: &lifeNetwork{heard: make(chan chat.Message)}}
 		l.config = map[string]any{
 			"owners": []string{"net:0"}, "timezone": "UTC", "http": map[string]any{"listen": "127.0.0.1:0"},
