@@ -5,7 +5,6 @@ package chat
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"strings"
 	"time"
@@ -101,26 +100,6 @@ type RunOptions struct {
 	Args  string `json:"args,omitempty"`  // arguments of Tool, a JSON object
 
 	RetriedJob string `json:"retriedJob,omitempty"` // ID of the scheduled job whose run a person has answered again
-}
-
-// Wishes are what a program asks of the answer to a message.
-type Wishes struct {
-	Model     string `json:"model,omitempty"`     // name of the model that answers; "" is the session's model
-	MaxTokens int    `json:"maxTokens,omitempty"` // of what the model says at a time; 0: as it is configured
-	// Format is that of the answer, as OpenAI's response_format; nil: text.
-	Format json.RawMessage `json:"format,omitempty"`
-}
-
-// Wanted returns what m asks of its answer.
-func (m Message) Wanted() Wishes {
-	var w Wishes
-	if m.Wishes != nil {
-		w = *m.Wishes
-	}
-	if m.Options != nil {
-		w.Model = cmp.Or(m.Options.Model, w.Model)
-	}
-	return w
 }
 
 // RunID returns the ID of the run of a scheduled job that m is or belongs to, or

@@ -35,7 +35,8 @@ type Config struct {
 	// TakeBytes charges bytes to a person, or returns a [*chat.Refusal]; nil: no limit.
 	TakeBytes func(ctx context.Context, who chat.Person, bytes int64) error
 
-	Models func() []string // model names that requests may use besides "parley"; nil: none
+	// Models returns the names of the models that requests of who may name besides "parley". nil: none.
+	Models func(ctx context.Context, at chat.Address, who chat.Sender) ([]string, error)
 	Log    *slog.Logger
 }
 
@@ -104,14 +105,15 @@ type waiter struct {
 	wantsUsage bool            // a stream ends with the tokens used
 	leave      func()          // removes the waiter
 	step       func(chat.Step) // is told of tools at work; may be nil
+	stop       stops           // texts before which the answer ends
 
 	at        chat.Address
-	streams   bool         // the response is a stream
-	text      string       // to be written so far; it only grows
-	textFinal bool         // text will not grow any more
-	done      bool         // the answer is stored
-	tokens    *chat.Tokens // used for the answer; nil: none
-	fault     string       // why there is no answer
+	streams   bool   // the response is a stream
+	text      string // to be written so far; it only grows
+	textFinal bool   // text will not grow any more
+	done      bool   // the answer is stored
+	outcome   outcome
+	fault     string // why there is no answer
 	changed   chan struct{}
 }
 
@@ -132,9 +134,9 @@ func (w *waiter) extendText(whole string, end bool) {
 	w.notify()
 }
 
-// finish sets the answer, or why there is none, and the tokens it took.
-func (w *waiter) finish(text string, failed bool, tokens *chat.Tokens) {
-	w.tokens = tokens
+// finish sets the answer, or why there is none, and what else is known of it.
+func (w *waiter) finish(text string, failed bool, o outcome) {
+	w.outcome = o
 	if failed {
 		w.fault = text
 	} else {
@@ -185,7 +187,7 @@ func (c *Channel) Stream(r chat.Reply) {
 	defer c.mu.Unlock()
 	for _, w := range c.waiting[r.Quote] {
 		if w.streams {
-			w.extendText(r.Text, false)
+			w.extendText(w.stop.end(r.Text, true), false)
 		}
 	}
 }
@@ -230,7 +232,7 @@ func (c *Channel) reportPostponed(r chat.Reply, why string) {
 	defer c.mu.Unlock()
 	for _, id := range append([]string{r.Quote}, r.Also...) {
 		for _, w := range c.waiting[id] {
-			w.finish(why, true, r.Tokens)
+			w.finish(why, true, outcome{tokens: r.Tokens})
 		}
 	}
 }
@@ -261,8 +263,10 @@ func (c *Channel) answerRequest(ctx context.Context, rec requestRecord, r chat.R
 	c.mu.Lock()
 	here := slices.Clone(c.waiting[rec.Message.ID])
 	c.mu.Unlock()
+	rec.Tokens, rec.Cut = r.Tokens, r.Cut
+	text = rec.Stop.end(withoutCalls(text, rec.Calls), false)
 	var notes []note
-	if len(here) > 0 {
+	if len(here) > 0 && rec.Message.Wanted().Format == nil { // a note would be no JSON
 		conv, _, err := getOrZero(ctx, c.records.conversations, string(r.To.Session()))
 		if err != nil {
 			return err
@@ -288,7 +292,7 @@ func (c *Channel) answerRequest(ctx context.Context, rec requestRecord, r chat.R
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.waiting[rec.Message.ID] { // also those that came since, before the answer was stored
-		w.finish(text, r.Failed, r.Tokens)
+		w.finish(text, r.Failed, rec.outcome())
 	}
 	return nil
 }

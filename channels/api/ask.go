@@ -90,8 +90,8 @@ func (c *Channel) waitForAnswer(
 		a := Answer{Text: w.text, Session: strings.TrimPrefix(strings.TrimPrefix(w.at.Thread, w.prefix), nameSeparator)}
 		done := w.done
 		fault := w.fault
-		if w.tokens != nil {
-			a.Tokens = *w.tokens
+		if w.outcome.tokens != nil {
+			a.Tokens = *w.outcome.tokens
 		}
 		c.mu.Unlock()
 		if fault != "" {

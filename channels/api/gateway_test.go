@@ -59,11 +59,19 @@ func bare(t *testing.T) *testGateway {
 
 // open makes the channel and its server.
 func (h *testGateway) open() {
-	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Models: func() []string { return []string{"gpt"} }, Log: quiet})
+	h.api = api.New(api.Config{Name: "api", Store: h.store, Save: h.save, Models: models, Log: quiet})
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := keys[r.Header.Get("Authorization")]
 		h.api.Serve(w, r, chat.Sender{ID: who[0], Name: who[0]}, who[1])
 	}))
+}
+
+// models are those that everybody may name but eve.
+func models(_ context.Context, _ chat.Address, who chat.Sender) ([]string, error) {
+	if who.ID == "eve" {
+		return nil, nil
+	}
+	return []string{"gpt"}, nil
 }
 
 func start(t *testing.T, s store.Store, answer func(*testGateway, chat.Message)) *testGateway {

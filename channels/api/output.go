@@ -17,7 +17,40 @@ type output struct {
 	model   string
 	created int64
 	usage   bool
-	tokens  *chat.Tokens // used for the answer; nil: no model was asked
+	outcome outcome
+}
+
+// An outcome is what is known of an answer besides its text.
+type outcome struct {
+	tokens *chat.Tokens // used for it; nil: no model was asked
+	cut    bool         // it is as long as the request allows
+	calls  []toolCall   // for the client to run
+}
+
+// outcome returns what is known of rec's answer.
+func (rec requestRecord) outcome() outcome {
+	o := outcome{tokens: rec.Tokens, cut: rec.Cut}
+	for _, c := range rec.Calls {
+		call := toolCall{ID: c.ID, Type: "function"}
+		call.Function.Name = c.Name
+		call.Function.Arguments = c.Arguments
+		o.calls = append(o.calls, call)
+	}
+	return o
+}
+
+// callIDs identify the calls of o.
+func (o outcome) callIDs() string { return message{ToolCalls: o.calls}.callIDs() }
+
+// finish says why the answer ends, as OpenAI has it.
+func (o outcome) finish() string {
+	switch {
+	case len(o.calls) > 0:
+		return "tool_calls"
+	case o.cut:
+		return "length"
+	}
+	return "stop"
 }
 
 // completionObject returns a completion or a chunk of one.
@@ -25,8 +58,8 @@ func (o output) completionObject(object string, choices []map[string]any, usage 
 	c := map[string]any{"id": o.id, "object": object, "created": o.created, "model": o.model, "choices": choices}
 	if usage {
 		var t chat.Tokens
-		if o.tokens != nil {
-			t = *o.tokens
+		if o.outcome.tokens != nil {
+			t = *o.outcome.tokens
 		}
 		c["usage"] = map[string]any{
 			"prompt_tokens": t.In, "completion_tokens": t.Out, "total_tokens": t.In + t.Out,
@@ -38,13 +71,20 @@ func (o output) completionObject(object string, choices []map[string]any, usage 
 
 // choices returns the only choice, whose content is under the key kind. Finish is
 // why it ends, nil if it goes on.
-func choices(kind string, content map[string]string, finish any) []map[string]any {
+func choices(kind string, content map[string]any, finish any) []map[string]any {
 	return []map[string]any{{"index": 0, kind: content, "finish_reason": finish}}
 }
 
 // writeWhole writes the answer as one object.
 func (o output) writeWhole(text string) {
-	message := choices("message", map[string]string{"role": assistant, "content": text}, "stop")
+	content := map[string]any{"role": assistant, "content": text}
+	if calls := o.outcome.calls; len(calls) > 0 {
+		content["tool_calls"] = calls
+		if text == "" {
+			content["content"] = nil
+		}
+	}
+	message := choices("message", content, o.outcome.finish())
 	response.JSON(o.w, http.StatusOK, o.completionObject("chat.completion", message, true))
 }
 
@@ -53,18 +93,22 @@ func (o output) beginStream() {
 	o.w.Header().Set("Content-Type", "text/event-stream")
 	o.w.Header().Set("Cache-Control", "no-store")
 	o.w.Header().Set("X-Accel-Buffering", "no")
-	o.writeDelta(map[string]string{"role": assistant, "content": ""}, nil)
+	o.writeDelta(map[string]any{"role": assistant, "content": ""}, nil)
 }
 
 // writeMore writes text to the stream, and the end of the stream if done.
 func (o output) writeMore(text string, done bool) {
 	if text != "" {
-		o.writeDelta(map[string]string{"content": text}, nil)
+		o.writeDelta(map[string]any{"content": text}, nil)
 	}
 	if !done {
 		return
 	}
-	o.writeDelta(map[string]string{}, "stop")
+	for i, c := range o.outcome.calls {
+		call := map[string]any{"index": i, "id": c.ID, "type": c.Type, "function": c.Function}
+		o.writeDelta(map[string]any{"tool_calls": []any{call}}, nil)
+	}
+	o.writeDelta(map[string]any{}, o.outcome.finish())
 	if o.usage {
 		o.writeEvent(o.completionObject("chat.completion.chunk", []map[string]any{}, true))
 	}
@@ -72,7 +116,7 @@ func (o output) writeMore(text string, done bool) {
 }
 
 // writeDelta writes a chunk.
-func (o output) writeDelta(delta map[string]string, finish any) {
+func (o output) writeDelta(delta map[string]any, finish any) {
 	o.writeEvent(o.completionObject("chat.completion.chunk", choices("delta", delta, finish), false))
 }
 

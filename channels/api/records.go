@@ -34,8 +34,14 @@ type requestRecord struct {
 	Answer  string       `json:"answer,omitempty"`
 	Failed  bool         `json:"failed,omitempty"` // Answer explains why there is no answer
 	Tokens  *chat.Tokens `json:"tokens,omitempty"` // used for Answer
-	Next    string       `json:"next,omitempty"`   // ID of the message after Answer, if that was a question
-	Time    time.Time    `json:"time"`
+	Cut     bool         `json:"cut,omitempty"`    // Answer is as long as the request allows
+	Stop    stops        `json:"stop,omitempty"`   // texts before which Answer ends
+
+	Tools []chat.ClientTool `json:"tools,omitempty"` // of the client, until there is an answer
+	Calls []chat.ClientCall `json:"calls,omitempty"` // of these, for the client to run
+
+	Next string    `json:"next,omitempty"` // ID of the message after Answer, if that was a question
+	Time time.Time `json:"time"`
 }
 
 // A conversation is what is known of one session.
@@ -166,7 +172,8 @@ func (s recordStore) storeAnswer(
 	ctx context.Context, rec requestRecord, r chat.Reply, text string, versions []string, notes []note,
 ) error {
 	for _, version := range versions {
-		key := extendDigest(rec.Digest, textMessage{assistant, version}) + "/" + rec.Message.At.Thread
+		answer := textMessage{assistant, version, rec.outcome().callIDs()}
+		key := extendDigest(rec.Digest, answer) + "/" + rec.Message.At.Thread
 		if err := putValue(ctx, s.heads, key, head{rec.Turn, time.Now()}, store.Any); err != nil {
 			return err
 		}
@@ -187,6 +194,8 @@ func (s recordStore) storeAnswer(
 		o.Answer = text
 		o.Failed = r.Failed
 		o.Tokens = r.Tokens
+		o.Cut = r.Cut
+		o.Tools = nil
 	})
 }
 

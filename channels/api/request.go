@@ -28,6 +28,7 @@ const (
 	maxParts    = 10_000      // messages of a request, and parts of a message; each takes more memory than its text
 	readTimeout = time.Minute // for reading a request
 	assistant   = "assistant"
+	tool        = "tool"
 )
 
 // A request is a chat completion request.
@@ -39,7 +40,7 @@ type request struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 	User string
-	N    *int
+	options
 
 	at       chat.Address // of the client; Thread is the prefix of its sessions
 	name     string       // of the conversation; "": the client gave none
@@ -57,8 +58,20 @@ type image struct {
 
 // A message is one message of a request.
 type message struct {
-	Role    string
-	Content content
+	Role      string
+	Content   content
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`   // of an assistant
+	ToolCall  string     `json:"tool_call_id,omitempty"` // of a tool: the call whose result it is
+}
+
+// A toolCall is a call of one of the client's tools.
+type toolCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
 }
 
 // messages are the messages of a request, at most maxParts.
@@ -99,7 +112,10 @@ func readList[E any](b []byte) (all []E, err error) {
 }
 
 // A textMessage is a message without its images.
-type textMessage struct{ Role, Text string }
+type textMessage struct {
+	Role, Text string
+	Calls      string // IDs of its calls of tools, or of the call whose result it is
+}
 
 // A content is the content of a message: a text or a list of parts.
 type content []part
@@ -201,11 +217,11 @@ func (c *Channel) readFailure(err error) response.Problem {
 
 // splitMessages separates the messages up to the last answer from the new ones.
 func (q *request) splitMessages(images *spool) error {
-	switch {
-	case len(q.Messages) == 0:
+	if len(q.Messages) == 0 {
 		return invalid("messages", "There must be at least one message.")
-	case q.N != nil && *q.N != 1:
-		return invalid("n", "n must be 1: there is only one answer.")
+	}
+	if err := q.check(); err != nil {
+		return err
 	}
 	last := 0
 	for i, m := range q.Messages {
@@ -215,7 +231,7 @@ func (q *request) splitMessages(images *spool) error {
 	}
 	for i, m := range q.Messages {
 		param := fmt.Sprintf("messages[%d]", i)
-		t := textMessage{Role: m.Role}
+		t := textMessage{Role: m.Role, Calls: m.callIDs()}
 		for _, p := range m.Content {
 			switch isImage := p.Type == "image_url"; {
 			case isImage && m.Role == "user" && i >= last:
@@ -239,7 +255,7 @@ func (q *request) splitMessages(images *spool) error {
 		switch m.Role {
 		case "system", "developer":
 			q.system = append(q.system, t.Text)
-		case "user":
+		case "user", tool:
 			if i < last {
 				q.history = append(q.history, t)
 			} else {
@@ -247,13 +263,13 @@ func (q *request) splitMessages(images *spool) error {
 			}
 		case assistant:
 			q.history = append(q.history, t)
-		case "tool", "function": // they belong to the client's own tools
+		case "function": // of a time before tools
 		default:
 			return invalid(param+".role", "This role is unknown.")
 		}
 	}
-	if q.newText() == "" && len(q.images) == 0 {
-		return invalid("messages", "The last message must be from the user and not be empty.")
+	if q.newText() == "" && len(q.images) == 0 && q.results() == nil {
+		return invalid("messages", "The last message must be from the user or a tool, and not be empty.")
 	}
 	return nil
 }
@@ -262,7 +278,9 @@ func (q *request) splitMessages(images *spool) error {
 func (q *request) newText() string {
 	var texts []string
 	for _, t := range q.newTurns {
-		texts = append(texts, t.Text)
+		if t.Role != tool {
+			texts = append(texts, t.Text)
+		}
 	}
 	return strings.TrimSpace(strings.Join(texts, "\n\n"))
 }
@@ -306,7 +324,11 @@ func (q *request) digest(messages []textMessage) string {
 // extendDigest returns the digest of a conversation after t. It ignores the amount
 // of white space, which clients do not preserve.
 func extendDigest(digest string, t textMessage) string {
-	return hash([]byte(digest + t.Role + "\x00" + strings.Join(strings.Fields(t.Text), " ")))
+	whole := digest + t.Role + "\x00" + strings.Join(strings.Fields(t.Text), " ")
+	if t.Calls != "" {
+		whole += "\x00" + t.Calls
+	}
+	return hash([]byte(whole))
 }
 
 func hash(b []byte) string {

@@ -25,14 +25,17 @@ const Name = "parley"
 // Serve answers a request for /v1/chat/completions or /v1/models. The caller has
 // authenticated who by an API key, and prefix is that of the key's sessions.
 func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) {
-	var err error
+	names, err := c.modelNames(r.Context(), chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}, who)
 	switch is := r.Method + " " + r.URL.Path; {
+	case err != nil:
+		c.cfg.Log.Error("models not listed", "who", who.ID, "err", err)
+		err = problemOf(err)
 	case is == "GET /v1/models":
-		c.serveModels(w)
+		serveModels(w, names)
 	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/models/"):
-		err = c.serveModel(w, strings.TrimPrefix(r.URL.Path, "/v1/models/"))
+		err = serveModel(w, strings.TrimPrefix(r.URL.Path, "/v1/models/"), names)
 	case is == "POST /v1/chat/completions":
-		err = c.serveCompletion(w, r, who, prefix)
+		err = c.serveCompletion(w, r, who, prefix, names)
 	case r.URL.Path == "/v1/models", r.URL.Path == "/v1/chat/completions":
 		err = response.Problem{
 			Status: http.StatusMethodNotAllowed,
@@ -46,24 +49,27 @@ func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender,
 	}
 }
 
-func (c *Channel) modelNames() []string {
+// modelNames returns the names of the models that who may ask at that address.
+func (c *Channel) modelNames(ctx context.Context, at chat.Address, who chat.Sender) ([]string, error) {
+	names := []string{Name}
 	if c.cfg.Models == nil {
-		return []string{Name}
+		return names, nil
 	}
-	return append([]string{Name}, c.cfg.Models()...)
+	more, err := c.cfg.Models(ctx, at, who)
+	return append(names, more...), err
 }
 
-func (c *Channel) serveModels(w http.ResponseWriter) {
+func serveModels(w http.ResponseWriter, names []string) {
 	var all []map[string]any
-	for _, n := range c.modelNames() {
+	for _, n := range names {
 		all = append(all, modelObject(n))
 	}
 	response.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
 }
 
-// serveModel describes one model.
-func (c *Channel) serveModel(w http.ResponseWriter, name string) error {
-	if !slices.Contains(c.modelNames(), name) {
+// serveModel describes one of the models with these names.
+func serveModel(w http.ResponseWriter, name string, names []string) error {
+	if !slices.Contains(names, name) {
 		return unknownModel(name)
 	}
 	response.JSON(w, http.StatusOK, modelObject(name))
@@ -83,14 +89,17 @@ func unknownModel(name string) response.Problem {
 	}
 }
 
-func (c *Channel) serveCompletion(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) error {
+// serveCompletion answers a chat completion request by one of the models with these names.
+func (c *Channel) serveCompletion(
+	w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string, names []string,
+) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		return response.Problem{
 			Status: http.StatusUnsupportedMediaType,
 			Text:   "The content type must be application/json.",
 		}
 	}
-	k, err := c.acceptRequest(w, r, who, prefix)
+	k, err := c.acceptRequest(w, r, who, prefix, names)
 	if err != nil {
 		return err
 	}
@@ -102,21 +111,21 @@ func (c *Channel) serveCompletion(w http.ResponseWriter, r *http.Request, who ch
 // waits for the answer until its leave is called. The request itself is not kept in
 // memory.
 func (c *Channel) acceptRequest(
-	w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string,
+	w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string, names []string,
 ) (k *waiter, err error) {
 	q, release, err := c.readRequest(w, r, who.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if !slices.Contains(c.modelNames(), q.Model) {
+	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
+	if !slices.Contains(names, q.Model) {
 		return nil, unknownModel(q.Model)
 	}
-	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
 	id := q.messageID(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
 	k = &waiter{
 		id: id, model: q.Model, prefix: prefix, streams: q.Stream, wantsUsage: q.StreamOptions.IncludeUsage,
-		changed: make(chan struct{}, 1),
+		stop: q.Stop, changed: make(chan struct{}, 1),
 	}
 	k.leave = c.addWaiter(id, k)
 	if err := c.startRequest(context.WithoutCancel(r.Context()), q, id, who, k); err != nil {
@@ -172,11 +181,20 @@ func (c *Channel) newRecord(
 ) (requestRecord, conversation, uint64, error) {
 	at, conv, rev, err := c.records.findConversation(ctx, q, id)
 	m := chat.Message{ID: id, At: at, From: who, Text: q.newText(), Files: files, Time: time.Now()}
+	m.Wishes = q.wishes()
+	if results := q.results(); results != nil {
+		m.Quote = results
+		m.Tainted = true
+		m.Sources = []string{resultsSource}
+	}
 	if conv.Turns == 0 {
-		m.Quote = q.contextQuote()
+		m.Quote = joinQuotes(q.contextQuote(), m.Quote)
 	}
 	digest := q.digest(append(slices.Clone(q.history), q.newTurns...))
-	return requestRecord{Message: m, Turn: conv.Turns + 1, Digest: digest, Time: m.Time}, conv, rev, err
+	rec := requestRecord{
+		Message: m, Turn: conv.Turns + 1, Digest: digest, Stop: q.Stop, Tools: q.clientTools(), Time: m.Time,
+	}
+	return rec, conv, rev, err
 }
 
 // deliverOrAnswer delivers rec's message, or gives k the stored answer.
@@ -184,7 +202,7 @@ func (c *Channel) deliverOrAnswer(rec requestRecord, k *waiter) error {
 	c.mu.Lock()
 	k.at = rec.Message.At
 	if rec.Reply != "" {
-		k.finish(rec.Answer, rec.Failed, rec.Tokens)
+		k.finish(rec.Answer, rec.Failed, rec.outcome())
 	}
 	c.mu.Unlock()
 	if rec.Reply != "" {
@@ -206,6 +224,9 @@ func (c *Channel) chargeBytes(ctx context.Context, q *request, id string, who ch
 	}
 	if quote := q.contextQuote(); quote != nil && conv.Turns == 0 {
 		n += int64(len(quote.Text))
+	}
+	if results := q.results(); results != nil {
+		n += int64(len(results.Text))
 	}
 	for _, img := range q.images {
 		n += img.data.Size()
@@ -267,7 +288,7 @@ func (c *Channel) writeAnswer(w http.ResponseWriter, r *http.Request, k *waiter)
 		text := k.text
 		done := k.done
 		fault := k.fault
-		o.tokens = k.tokens
+		o.outcome = k.outcome
 		c.mu.Unlock()
 		switch {
 		case fault != "":

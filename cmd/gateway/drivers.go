@@ -75,7 +75,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 	g.hub.Add("console", g.console(leave))
 	g.api = api.New(api.Config{
 		Name: "api", Store: g.store, Save: g.attachments.Save, Dir: g.Config.DataDir,
-		TakeBytes: g.pool.Budget().TakeBytes, Models: g.modelNames, Log: g.Log,
+		TakeBytes: g.pool.Budget().TakeBytes, Models: toolboxOf(g).modelsOf, Log: g.Log,
 	})
 	g.hub.Add("api", g.api)
 	if g.Config.Channels["web"] != nil {

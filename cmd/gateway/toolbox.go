@@ -16,6 +16,7 @@ import (
 	"parley/tools"
 	"parley/tools/agents"
 	"parley/tools/catalog"
+	"parley/tools/clienttools"
 	"parley/tools/custom"
 	"parley/tools/files"
 	"parley/tools/mcp/prompts"
@@ -63,6 +64,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 		id := own.Overrides[name].Tool
 		t.app.Log.Warn("no custom tool for the place of a built-in one", "tool", name, "custom", id)
 	}
+	sources = append(sources, clienttools.Source{Channel: "api", Clients: t.app.api})
 	sources = mcpservers.Rules(c.Tools.MCPServers, c.Tools.Rules).Permit(sources...)
 	t.app.policy.Configure(policy.Offer{Sources: sources, Models: slices.Sorted(maps.Keys(c.Models))})
 	t.app.cache.Configure(c.Tools.CacheTTL, fmt.Sprint(c.Tools.Web, c.Tools.Weather))
@@ -231,4 +233,10 @@ func persons(names []string) (list []chat.Person) {
 		list = append(list, chat.Person(name))
 	}
 	return list
+}
+
+// modelsOf are the names of the models that who may use there.
+func (t toolbox) modelsOf(ctx context.Context, at chat.Address, who chat.Sender) ([]string, error) {
+	off, err := t.app.policy.ModelsOff(ctx, tools.Scope{At: at, From: who})
+	return slices.DeleteFunc(t.app.modelNames(), func(name string) bool { return slices.Contains(off, name) }), err
 }
