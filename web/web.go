@@ -161,6 +161,14 @@ func (s *Server) routes() []route {
 	return slices.Concat(own, s.admin.views(), s.admin.actions(), s.admin.tools())
 }
 
+// Patterns returns the patterns of all routes, as http.ServeMux has them.
+func (s *Server) Patterns() (all []string) {
+	for _, rt := range s.routes() {
+		all = append(all, rt.pattern)
+	}
+	return all
+}
+
 // mux serves all routes to visitors whom identify knows. It is made for the first of them: a start of the
 // gateway does not wait for it.
 func (s *Server) mux(identify identifier) http.Handler {

@@ -9,6 +9,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ const (
 type Channel struct {
 	cfg     Config
 	records recordStore
+	mux     *http.ServeMux
 	intake  network.Intake
 	openCtx context.Context // until Close
 	cancel  context.CancelFunc
@@ -70,6 +72,7 @@ func New(cfg Config) *Channel {
 		cfg.Bodies = network.NewBudget(1<<30, 768<<20)
 	}
 	c := &Channel{cfg: cfg, records: newRecordStore(cfg.Store, cfg.Log), waiting: map[string][]*waiter{}}
+	c.mux = c.newMux()
 	c.openCtx, c.cancel = context.WithCancel(context.Background())
 	return c
 }

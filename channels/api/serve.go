@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -22,30 +23,69 @@ import (
 // Name is the name of the agent as a model.
 const Name = "parley"
 
-// Serve answers a request for /v1/chat/completions or /v1/models. The caller has
-// authenticated who by an API key, and prefix is that of the key's sessions.
+// Serve answers a request for a path below /v1/. The caller has authenticated who by
+// an API key, and prefix is that of the key's sessions.
 func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string) {
 	names, err := c.modelNames(r.Context(), chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}, who)
-	switch is := r.Method + " " + r.URL.Path; {
-	case err != nil:
+	if err != nil {
 		c.cfg.Log.Error("models not listed", "who", who.ID, "err", err)
-		err = problemOf(err)
-	case is == "GET /v1/models":
-		serveModels(w, names)
-	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/models/"):
-		err = serveModel(w, strings.TrimPrefix(r.URL.Path, "/v1/models/"), names)
-	case is == "POST /v1/chat/completions":
-		err = c.serveCompletion(w, r, who, prefix, names)
-	case r.URL.Path == "/v1/models", r.URL.Path == "/v1/chat/completions":
-		err = response.Problem{
-			Status: http.StatusMethodNotAllowed,
-			Text:   "The method " + r.Method + " is not allowed here.",
-		}
-	default:
-		err = response.Problem{Status: http.StatusNotFound, Text: "This URL is unknown.", Code: "unknown_url"}
+		problemOf(err).WriteJSON(w)
+		return
 	}
-	if p, ok := errors.AsType[response.Problem](err); ok {
-		p.WriteJSON(w)
+	from := caller{who, prefix, names}
+	c.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, from)))
+}
+
+// callerKey is the context key of the caller of a request.
+type callerKey struct{}
+
+// A caller is who sent a request.
+type caller struct {
+	who    chat.Sender
+	prefix string   // of the sessions of their key
+	models []string // that they may ask
+}
+
+// A handler answers a request. The error is a problem that the client is told.
+type handler func(http.ResponseWriter, *http.Request, caller) error
+
+// routes returns what is served, by its pattern of http.ServeMux.
+func (c *Channel) routes() map[string]handler {
+	return map[string]handler{
+		"GET /v1/models":            c.serveModels,
+		"GET /v1/models/{model...}": c.serveModel,
+		"POST /v1/chat/completions": c.serveCompletion,
+	}
+}
+
+// Patterns returns the patterns of all routes, in order.
+func (c *Channel) Patterns() []string { return slices.Sorted(maps.Keys(c.routes())) }
+
+func (c *Channel) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	handle := func(pattern string, do handler) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			who, _ := r.Context().Value(callerKey{}).(caller)
+			if p, ok := errors.AsType[response.Problem](do(w, r, who)); ok {
+				p.WriteJSON(w)
+			}
+		})
+	}
+	for pattern, do := range c.routes() {
+		handle(pattern, do)
+	}
+	handle("/v1/models", refuseMethod)
+	handle("/v1/chat/completions", refuseMethod)
+	handle("/", func(http.ResponseWriter, *http.Request, caller) error {
+		return response.Problem{Status: http.StatusNotFound, Text: "This URL is unknown.", Code: "unknown_url"}
+	})
+	return mux
+}
+
+func refuseMethod(_ http.ResponseWriter, r *http.Request, _ caller) error {
+	return response.Problem{
+		Status: http.StatusMethodNotAllowed,
+		Text:   "The method " + r.Method + " is not allowed here.",
 	}
 }
 
@@ -59,17 +99,19 @@ func (c *Channel) modelNames(ctx context.Context, at chat.Address, who chat.Send
 	return append(names, more...), err
 }
 
-func serveModels(w http.ResponseWriter, names []string) {
+func (c *Channel) serveModels(w http.ResponseWriter, _ *http.Request, from caller) error {
 	var all []map[string]any
-	for _, n := range names {
+	for _, n := range from.models {
 		all = append(all, modelObject(n))
 	}
 	response.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
+	return nil
 }
 
-// serveModel describes one of the models with these names.
-func serveModel(w http.ResponseWriter, name string, names []string) error {
-	if !slices.Contains(names, name) {
+// serveModel describes one model.
+func (c *Channel) serveModel(w http.ResponseWriter, r *http.Request, from caller) error {
+	name := r.PathValue("model")
+	if !slices.Contains(from.models, name) {
 		return unknownModel(name)
 	}
 	response.JSON(w, http.StatusOK, modelObject(name))
@@ -89,17 +131,14 @@ func unknownModel(name string) response.Problem {
 	}
 }
 
-// serveCompletion answers a chat completion request by one of the models with these names.
-func (c *Channel) serveCompletion(
-	w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string, names []string,
-) error {
+func (c *Channel) serveCompletion(w http.ResponseWriter, r *http.Request, from caller) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		return response.Problem{
 			Status: http.StatusUnsupportedMediaType,
 			Text:   "The content type must be application/json.",
 		}
 	}
-	k, err := c.acceptRequest(w, r, who, prefix, names)
+	k, err := c.acceptRequest(w, r, from)
 	if err != nil {
 		return err
 	}
@@ -110,16 +149,15 @@ func (c *Channel) serveCompletion(
 // acceptRequest reads a request and delivers it as a message. The returned waiter
 // waits for the answer until its leave is called. The request itself is not kept in
 // memory.
-func (c *Channel) acceptRequest(
-	w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string, names []string,
-) (k *waiter, err error) {
+func (c *Channel) acceptRequest(w http.ResponseWriter, r *http.Request, from caller) (k *waiter, err error) {
+	who, prefix := from.who, from.prefix
 	q, release, err := c.readRequest(w, r, who.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	q.at = chat.Address{Channel: c.cfg.Name, Chat: who.ID, Thread: prefix}
-	if !slices.Contains(names, q.Model) {
+	if !slices.Contains(from.models, q.Model) {
 		return nil, unknownModel(q.Model)
 	}
 	id := q.messageID(cmp.Or(r.Header.Get("Idempotency-Key"), r.Header.Get("X-Request-Id"), rand.Text()))
