@@ -236,3 +236,41 @@ func TestLogLines(t *testing.T) {
 		}
 	}
 }
+
+// TestTroubleshooting checks that the program still says what docs/troubleshooting.md quotes in the first column
+// of its tables. "…" stands for what differs.
+func TestTroubleshooting(t *testing.T) {
+	code := literals(t)
+	quoted, n := regexp.MustCompile("`([^`]+)`"), 0
+	for line := range strings.Lines(documents(t)["docs/troubleshooting.md"]) {
+		cell, isRow := strings.CutPrefix(line, "| ")
+		cell, _, _ = strings.Cut(cell, " | ")
+		if !isRow {
+			continue
+		}
+		for _, text := range quoted.FindAllStringSubmatch(cell, -1) {
+			n++
+			for part := range strings.SplitSeq(text[1], "…") {
+				if !strings.Contains(code, strings.TrimSpace(part)) {
+					t.Errorf("nothing says %q, which docs/troubleshooting.md quotes", text[1])
+				}
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("only %d texts are quoted", n)
+	}
+}
+
+// literals returns the text literals of the product, one to a line; those that are added up are one.
+func literals(t *testing.T) string {
+	t.Helper()
+	var code strings.Builder
+	_, all := sources(t)
+	for _, s := range all {
+		for _, f := range s.files {
+			code.WriteString(regexp.MustCompile("[\"`] \\+\n\\s*[\"`]").ReplaceAllString(f.text, ""))
+		}
+	}
+	return code.String()
+}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"parley/config"
 )
 
@@ -58,6 +60,44 @@ func TestDocumentedConfigs(t *testing.T) {
 	}
 	if n < 5 {
 		t.Errorf("only %d configs found", n)
+	}
+}
+
+// TestComposeFile: the config in compose.yaml is taken as it is, and Parley is reached where its port is published.
+func TestComposeFile(t *testing.T) {
+	text, err := os.ReadFile("../../compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			Ports       []string
+			Environment map[string]string
+			Command     []string
+			Configs     []struct{ Source, Target string }
+			Volumes     []string
+		}
+		Configs map[string]struct{ Content string }
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	parley := file.Services["parley"]
+	c, err := parseText(strings.ReplaceAll(file.Configs["parley"].Content, "$$", "$"), "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parley.Ports) != 1 || !strings.HasSuffix(parley.Ports[0], c.HTTP.Listen) {
+		t.Errorf("the ports are %q, and Parley listens on %s", parley.Ports, c.HTTP.Listen)
+	}
+	if len(parley.Configs) != 1 || !slices.Equal(parley.Command[:2], []string{"--config", parley.Configs[0].Target}) {
+		t.Errorf("the command is %q, and the config is %v", parley.Command, parley.Configs)
+	}
+	if parley.Environment["PARLEY_ADMIN_TOKEN"] == "" {
+		t.Error("the administrator's token is not passed on")
+	}
+	if got, want := file.Services["ollama"].Environment["OLLAMA_CONTEXT_LENGTH"], fmt.Sprint(c.Models["main"].ContextWindow); got != want {
+		t.Errorf("Ollama takes %s tokens, and contextWindow is %s", got, want)
 	}
 }
 
