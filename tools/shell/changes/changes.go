@@ -153,9 +153,5 @@ func IsSince(d fs.DirEntry, since time.Time) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	changed := info.ModTime()
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		changed = time.Unix(stat.Ctim.Unix())
-	}
-	return !changed.Before(since.Add(-ClockTick))
+	return !changeTime(info).Before(since.Add(-ClockTick))
 }
