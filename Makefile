@@ -1,6 +1,7 @@
 # The CI (.ci/run) does the same as "make lint test".
+# The same flags as "go run", so that both use what the other has compiled.
 build:
-	go build -trimpath -o parley ./cmd/gateway
+	go build -o parley ./cmd/gateway
 
 test:
 	go test -race -shuffle=on ./...
@@ -22,4 +23,27 @@ run:
 image:
 	docker build -t parley .
 
-.PHONY: build test torture lint run image
+# Archives for people without Go, in dist/, with their checksums. The program tells the version of the tag of this
+# commit, or else the commit; changes that are not committed show.
+PLATFORMS = linux-amd64 linux-arm64 linux-armv7 darwin-amd64 darwin-arm64
+VERSION = $(shell git describe --tags --always --dirty)
+
+release:
+	rm -rf dist
+	@set -e; for platform in $(PLATFORMS); do \
+		name=parley-$(VERSION)-$$platform; os=$${platform%-*}; arch=$${platform#*-}; \
+		case $$arch in armv7) arch=arm;; esac; \
+		echo "$$name"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch GOARM=7 \
+			go build -trimpath -ldflags=-s -buildvcs=true -o "dist/$$name/parley" ./cmd/gateway; \
+		cp -r README.md CHANGELOG.md LICENSE docs "dist/$$name/"; \
+		tar -C dist --owner=0 --group=0 -czf "dist/$$name.tar.gz" "$$name"; \
+		rm -r "dist/$$name"; \
+	done
+	cd dist && sha256sum *.tar.gz >checksums.txt
+
+# The moving picture of the README, recorded from the real program. It needs Chromium.
+film:
+	PARLEY_FILM=$(CURDIR)/docs/parley.gif go test -count=1 -run TestFilm ./cmd/gateway
+
+.PHONY: build test torture lint run image release film
