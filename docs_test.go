@@ -274,3 +274,32 @@ func literals(t *testing.T) string {
 	}
 	return code.String()
 }
+
+// TestFigures checks that what the README says was measured stands in docs/performance.md.
+func TestFigures(t *testing.T) {
+	all := documents(t)
+	_, table, _ := strings.Cut(all["README.md"], "\n## Beside its relatives\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	n := 0
+	for _, row := range regexp.MustCompile(`(?m)^\|[^|]+\|([^|]+)\|`).FindAllStringSubmatch(table, -1) {
+		for _, figure := range regexp.MustCompile(`\d+\.\d+`).FindAllString(row[1], -1) {
+			n++
+			if !regexp.MustCompile(`\b` + regexp.QuoteMeta(figure) + `\b`).MatchString(all["docs/performance.md"]) {
+				t.Errorf("docs/performance.md has no %s, which the README tells", figure)
+			}
+		}
+	}
+	if n < 3 {
+		t.Errorf("the README tells %d figures", n)
+	}
+}
+
+// TestIndex checks that the README leads to every document.
+func TestIndex(t *testing.T) {
+	all := documents(t)
+	for name := range all {
+		if !strings.HasPrefix(name, "docs/internals/") && name != "README.md" && !strings.Contains(all["README.md"], "("+name+")") {
+			t.Errorf("the README does not lead to %s", name)
+		}
+	}
+}
