@@ -10,6 +10,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt/layer"
+	"parley/store/bolt/mapped"
 	"parley/store/bolt/pages"
 )
 
@@ -93,6 +94,7 @@ func (d *database) move(changes *layer.Layer, seq uint64) move {
 		return m
 	}
 	m.note = pages.NoteOf(d.path, m.tx)
+	_ = mapped.Release(d.bolt()) // otherwise what the checkpoint has touched stays in memory
 	return m
 }
 

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package mapped
+
+func release(uintptr) error { return nil }
