@@ -57,6 +57,8 @@ func ReturnMemory(ctx context.Context, percent int) {
 type memoryUse struct {
 	collections uint64 // of garbage, so far
 	held        uint64 // bytes that the system has not got back
+	used        uint64 // bytes of stacks, and of what was no garbage at the last collection
+	percent     int    // of what is in use: so much garbage may there be
 }
 
 func readMemory() memoryUse {
@@ -65,11 +67,10 @@ func readMemory() memoryUse {
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/heap/free:bytes"},
 		{Name: "/memory/classes/heap/stacks:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/gc/gogc:percent"},
 	}
 	metrics.Read(samples)
-	use := memoryUse{collections: samples[0].Value.Uint64()}
-	for _, s := range samples[1:] {
-		use.held += s.Value.Uint64()
-	}
-	return use
+	value := func(i int) uint64 { return samples[i].Value.Uint64() }
+	return memoryUse{collections: value(0), held: value(1) + value(2) + value(3), used: value(3) + value(4), percent: int(value(5))}
 }

@@ -49,6 +49,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	intake.Go(func() { g.Watch(ctx, g.apply) })
 	intake.Go(func() { g.shell.Run(ctx) })
 	intake.Go(func() { host.ReturnMemory(ctx, g.gcPercent) })
+	intake.Go(func() { host.CollectSooner(ctx, g.gcPercent) })
 	intake.Go(func() { g.copies().Run(ctx) })
 	intake.Go(func() { upkeepOf(g).Run(ctx) })
 	intake.Go(func() { sandboxes.LogChoice(ctx, g.sandbox, g.Log) })
