@@ -83,7 +83,7 @@ var homes = map[string]string{
 	"github.com/yuin/goldmark":          "channels/markdown",
 	"github.com/peterh/liner":           "channels/console",
 	"github.com/sashabaranov/go-openai": "llm/openai",
-	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact",
+	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact store/bolt/mapped",
 	"github.com/google/jsonschema-go":   "tools/arguments tools/custom",
 	"github.com/spf13/cobra":            "admin/commands cmd/gateway",
 	"github.com/tailscale/hujson":       "config",
@@ -118,7 +118,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/greeting channels/markdown channels/network channels/safetext response",
-	"store":    "store/bolt/compact store/bolt/dirlock store/bolt/layer store/bolt/mark store/bolt/pages store/bolt/usage store/bolt/wal",
+	"store":    "store/bolt/compact store/bolt/dirlock store/bolt/layer store/bolt/mapped store/bolt/mark store/bolt/pages store/bolt/usage store/bolt/wal",
 	"tools": "response scheduler/jobs tools/custom/template tools/mcp tools/mcp/flood tools/mcp/results tools/network tools/sandbox tools/sandbox/proxy " +
 		"tools/sandbox/seccomp tools/shell/changes tools/shell/recording",
 }

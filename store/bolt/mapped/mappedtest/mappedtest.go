@@ -7,14 +7,16 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"parley/requiretest"
 )
 
-// Resident returns how many kB of the file at path are mapped and in memory. It skips the test on systems that do not
-// tell.
+// Resident returns how many kB of the file at path are mapped and in memory. A system that does not tell ends the test as requiretest
+// says.
 func Resident(t *testing.T, path string) (kB int) {
 	smaps, err := os.Open("/proc/self/smaps")
 	if err != nil {
-		t.Skip("this system does not tell what is in memory: ", err)
+		requiretest.Missing(t, "this system does not tell what is in memory: ", err)
 	}
 	defer smaps.Close()
 	isOfFile := false
