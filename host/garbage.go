@@ -4,12 +4,21 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"sync"
 )
 
 const (
 	muchMemory   = 40 << 20 // bytes that are in use right after a collection
 	soonerAtMost = 50       // percent
 )
+
+// SaveMemory does what [CollectSooner] and [ReturnMemory] do, until ctx ends.
+func SaveMemory(ctx context.Context, percent int) {
+	var sooner sync.WaitGroup
+	defer sooner.Wait()
+	sooner.Go(func() { CollectSooner(ctx, percent) })
+	ReturnMemory(ctx, percent)
+}
 
 // CollectSooner has the runtime collect garbage when it is half of what is in use while that is much, until ctx ends.
 // So the memory that a crowd takes is kept small, and little goes on costs no more than ever. Otherwise garbage is

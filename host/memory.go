@@ -72,5 +72,10 @@ func readMemory() memoryUse {
 	}
 	metrics.Read(samples)
 	value := func(i int) uint64 { return samples[i].Value.Uint64() }
-	return memoryUse{collections: value(0), held: value(1) + value(2) + value(3), used: value(3) + value(4), percent: int(value(5))}
+	return memoryUse{
+		collections: value(0),
+		held:        value(1) + value(2) + value(3),
+		used:        value(3) + value(4),
+		percent:     int(value(5)),
+	}
 }
