@@ -151,7 +151,7 @@ func (k Keeper) TrimAll(ctx context.Context, now time.Time) {
 		if removed > 0 {
 			k.Log.Info("old entries removed", "part", p.Name, "entries", removed, "older", inDays(period))
 		}
-		if archived.err != nil || ctx.Err() == nil {
+		if archived.err != nil || err == nil {
 			k.Faults.set(cause{p.Name, false}, archived.err)
 		}
 	}

@@ -326,6 +326,37 @@ func TestUnreadableSource(t *testing.T) {
 	})
 }
 
+// P28: a file that cannot be read does not hide that the archive could not be written.
+func TestUnreadableSourceKeepsFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "archive")
+		k, _ := keeper(retention.Archive{Dir: dir, Wanted: func() bool { return true }}, time.Hour)
+		var from io.Reader
+		k.Parts[0].Trim = func(_ context.Context, pass store.Trimming) error { return pass.ArchiveFile("a.txt", from) }
+		trim := func(source io.Reader) error {
+			from = source
+			k.TrimAll(t.Context(), time.Now())
+			_, err := k.Faults.First()
+			return err
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if trim(strings.NewReader("one")) == nil {
+			t.Error("an archive that cannot be written is no fault")
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if trim(iotest.ErrReader(errors.New("broken disk"))) == nil {
+			t.Error("the fault is forgotten, though nothing was archived since")
+		}
+		if err := trim(strings.NewReader("one")); err != nil {
+			t.Errorf("after a file was archived, the fault is %v", err)
+		}
+	})
+}
+
 // P28: what is beyond a limit is told of if it cannot be archived.
 func TestFaultOfLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
