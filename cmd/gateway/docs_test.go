@@ -76,6 +76,7 @@ func TestComposeFile(t *testing.T) {
 			Command     []string
 			Configs     []struct{ Source, Target string }
 			Volumes     []string
+			Restart     string
 		}
 		Configs map[string]struct{ Content string }
 	}
@@ -92,6 +93,9 @@ func TestComposeFile(t *testing.T) {
 	}
 	if len(parley.Configs) != 1 || !slices.Equal(parley.Command[:2], []string{"--config", parley.Configs[0].Target}) {
 		t.Errorf("the command is %q, and the config is %v", parley.Command, parley.Configs)
+	}
+	if parley.Restart != "unless-stopped" {
+		t.Errorf("after the machine was started again, %q decides if Parley is", parley.Restart)
 	}
 	if parley.Environment["PARLEY_ADMIN_TOKEN"] == "" {
 		t.Error("the administrator's token is not passed on")
