@@ -50,13 +50,13 @@ type life struct {
 	log     lockedBuffer  // warnings and errors
 }
 
-// inLife runs f with a life that begins tomorrow, so that no time of the bubble is one of the
-// machine. Its config has these keys besides.
+// inLife runs f with a life that begins in two days, so that no time of the bubble is one of the
+// machine, at whatever hour that is. Its config has these keys besides.
 func inLife(t *testing.T, more map[string]any, f func(*life)) {
 	t.Helper()
 	dir, began := storetest.TempDir(t), time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		timetest.Sleep(time.Until(began.Add(24 * time.Hour).Truncate(24 * time.Hour).Add(6 * time.Hour)))
+		timetest.Sleep(time.Until(began.Add(48 * time.Hour).Truncate(24 * time.Hour).Add(6 * time.Hour)))
 		l := &life{T: t, dir: dir, began: began, net: &lifeNetwork{heard: make(chan chat.Message)}}
 		l.config = map[string]any{
 			"owners": []string{"net:0"}, "timezone": "UTC", "http": map[string]any{"listen": "127.0.0.1:0"},
@@ -68,8 +68,8 @@ func inLife(t *testing.T, more map[string]any, f func(*life)) {
 			l.config[key] = value
 		}
 		l.start()
+		defer func() { l.stop() }() // of the last start, also after a Fatal, whose reason a bubble that is blocked would hide
 		f(l)
-		l.stop()
 	})
 }
 
