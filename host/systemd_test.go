@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/requiretest"
-
 	"parley/host"
+	"parley/requiretest"
 )
 
 // systemd understands every line of the unit. Versions before 254 do not know DelegateSubgroup, and say

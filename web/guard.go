@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"parley/response"
 	"slices"
 	"strings"
 	"time"
+
+	"parley/response"
 )
 
 // names are the host names under which the server is reached (R-S2).

@@ -13,10 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/requiretest"
-
 	"parley/backup"
 	"parley/llm/llmtest"
+	"parley/requiretest"
 )
 
 // A node is a file, or a folder, of a disk whose changes were recorded.

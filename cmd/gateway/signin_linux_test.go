@@ -12,11 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"parley/requiretest"
-
 	"golang.org/x/sys/unix"
 
 	"parley/config"
+	"parley/requiretest"
 )
 
 // TestSignInLinkIsForTerminals: the output of a service is kept in logs, so it

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/requiretest"
-
 	"parley/backup"
+	"parley/requiretest"
 )
 
 // TestTortureSyscalls has the real program's calls of the system fail, each in

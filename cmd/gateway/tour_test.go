@@ -18,13 +18,12 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/requiretest"
-
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/requiretest"
 )
 
 const tellsModel = "\n\n[Analyze the error above and try a different approach.]" // D-024

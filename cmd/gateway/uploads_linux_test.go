@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"parley/host"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"parley/host"
 )
 
 // megabytes returns a figure of the gateway from /proc/PID/status, in MB: VmRSS is

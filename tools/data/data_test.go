@@ -16,9 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/requiretest"
-
 	"parley/llm"
+	"parley/requiretest"
 	"parley/timetest"
 	"parley/tools"
 )

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/requiretest"
-
 	"parley/llm"
+	"parley/requiretest"
 	"parley/tools"
 )
 

@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/requiretest"
-
 	"github.com/bmatcuk/doublestar/v4"
 
 	"parley/chat"
 	"parley/llm"
+	"parley/requiretest"
 	"parley/texts"
 	"parley/tools"
 )

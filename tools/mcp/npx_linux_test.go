@@ -15,10 +15,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/requiretest"
-
 	"golang.org/x/net/dns/dnsmessage"
 
+	"parley/requiretest"
 	"parley/tools/mcp"
 	"parley/tools/network/networktest"
 	"parley/tools/sandbox/bwrap"

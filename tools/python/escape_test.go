@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"parley/requiretest"
-
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/bwrap"
 	"parley/tools/sandbox/landlock"

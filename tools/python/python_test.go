@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/requiretest"
-
 	"parley/chat"
 	"parley/llm"
+	"parley/requiretest"
 	"parley/tools"
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/none"

@@ -16,10 +16,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/requiretest"
-
 	"golang.org/x/net/dns/dnsmessage"
 
+	"parley/requiretest"
 	"parley/tools/network"
 	"parley/tools/network/networktest"
 	"parley/tools/sandbox/bwrap"

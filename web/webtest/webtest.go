@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/requiretest"
-
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"parley/requiretest"
 )
 
 // Browser starts a browser without a screen, which ends with t. Each

@@ -11,12 +11,11 @@ import (
 	"sync"
 	"time"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"parley/tools/sandbox"
 	"parley/workspace"
-
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
 // What a rule allows.

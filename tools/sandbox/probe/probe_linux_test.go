@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"parley/requiretest"
-
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/bwrap"
 	"parley/tools/sandbox/landlock"

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"parley/requiretest"
-
 	"parley/tools/sandbox"
 )
 
