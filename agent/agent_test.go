@@ -49,6 +49,8 @@ func (h *house) start() {
 	}
 	if h.said == nil {
 		h.said = map[string]string{}
+	}
+	if h.cut == nil {
 		h.cut = map[string]bool{}
 	}
 	s := agent.Settings{

@@ -23,7 +23,7 @@ func (t *turn) ask(ctx context.Context, last bool) (conversation.Record, error) 
 		return conversation.Record{}, err
 	}
 	want := t.openTurn().First().Wanted()
-	req := llm.Request{System: system, MaxTokens: want.MaxTokens, Format: want.Format}
+	req := llm.Request{System: system, MaxTokens: min(want.MaxTokens, t.model.MaxTokens), Format: want.Format}
 	if t.toolSet == nil {
 		t.toolSet = t.pool.prompts.KeepTools(ctx, t.kit)
 	}

@@ -81,12 +81,13 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	m := t.openTurn().First()
 	r := m.Reply()
 	note := t.limitWarning(ctx, how)
-	if how == conversation.Answered && t.deliveries[0].waitedForModel() {
-		text = conversation.Join(t.pool.texts.Turn.Back, text)
-	}
 	want := m.Wanted()
-	if want.Format != nil {
-		note = "" // the program reads nothing but the answer
+	switch answers := t.openTurn().Answers(); {
+	case how != conversation.Answered:
+	case want.Format != nil: // the program reads nothing but the answer
+		text = answers[len(answers)-1].Text
+	case t.deliveries[0].waitedForModel():
+		text = conversation.Join(t.pool.texts.Turn.Back, text)
 	}
 	r.Text = conversation.Join(text, note)
 	r.Also = otherIDs(t.deliveries, r.Quote)

@@ -43,7 +43,7 @@ type Pool struct {
 	sessions   *conversation.Sessions
 	prompts    *conversation.Prompts
 	album      *conversation.Album
-	ratios     conversation.TokenRatios
+	ratios     llm.TokenRatios
 	activities *activity.Set
 	turns      *activity.Places // of turns under way
 	besides    *activity.Places // of commands that are answered beside turns

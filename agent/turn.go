@@ -287,11 +287,9 @@ func (t *turn) rounds(ctx context.Context) error {
 	}
 }
 
-// join takes in what was said while the turn was busy. A scheduled task and the
-// report of a subagent are answered alone.
+// join takes in what was said while the turn was busy.
 func (t *turn) join(ctx context.Context) error {
-	origin := t.openTurn().First().Origin
-	if err := t.waitWhilePaused(ctx); err != nil || origin == chat.FromSchedule || origin == chat.FromSubagent {
+	if err := t.waitWhilePaused(ctx); err != nil || t.openTurn().First().IsAnsweredAlone() {
 		return err
 	}
 	deliveries := t.worker.joining()

@@ -3,11 +3,16 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
+	"parley/tools"
 )
 
 // What a program asks of an answer reaches the model: which one it is, how much it may say, and in what form. An
@@ -15,7 +20,7 @@ import (
 func TestWishes(t *testing.T) {
 	format := json.RawMessage(`{"type":"json_object"}`)
 	asked := 0 // of the other model
-	h := &house{}
+	h := &house{tools: []tools.Tool{tool("look", func(context.Context) (string, error) { return "seen", nil })}}
 	h.set = func(s *agent.Settings) {
 		other := s.Models["other"]
 		main := other.Model
@@ -27,8 +32,9 @@ func TestWishes(t *testing.T) {
 	}
 	h.model = script(
 		llm.Message{Text: "one, t", Finish: llm.Length},
+		llm.Message{Text: "Let me look.", Calls: []llm.ToolCall{call("1", "look")}},
 		words(`{"a":1}`),
-		llm.Message{Text: "one, t", Finish: llm.Length}, words("wo"),
+		llm.Message{Text: "one, t", Finish: llm.Length}, words("wo"), words("well"),
 	)
 	play(t, h, func(h *house) {
 		m := message("1", "count")
@@ -41,7 +47,11 @@ func TestWishes(t *testing.T) {
 		h.want(`{"a":1}`)
 		h.say("3", "count")
 		h.want("one, two")
-		for i, want := range []llm.Request{{MaxTokens: 2}, {Format: format}, {}, {}} {
+		m = message("4", "as long as you like")
+		m.Wishes = &chat.Wishes{MaxTokens: 1_000_000}
+		h.deliver(m)
+		h.want("well") // no more than the model is configured for
+		for i, want := range []llm.Request{{MaxTokens: 2}, {Format: format}, {Format: format}, {}, {}, {MaxTokens: 1000}} {
 			if got := h.asks[i]; got.MaxTokens != want.MaxTokens || string(got.Format) != string(want.Format) {
 				t.Errorf("request %d: at most %d tokens, as %s", i, got.MaxTokens, got.Format)
 			}
@@ -55,6 +65,24 @@ func TestWishes(t *testing.T) {
 				t.Errorf("%s: cut %v", id, got)
 			}
 		}
+	})
+}
+
+// What a program has wishes for is answered alone: nothing joins its turn, and it joins no other.
+func TestWishesAlone(t *testing.T) {
+	h := &house{model: func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		time.Sleep(time.Minute)
+		return words("to " + r.Messages[len(r.Messages)-1].Text[len("[Sat 2000-01-01 00:00]\n"):]), nil
+	}}
+	play(t, h, func(h *house) {
+		for i, wishes := range []*chat.Wishes{nil, {MaxTokens: 5}, {Tools: true}, nil} {
+			m := message(strconv.Itoa(i), "message "+strconv.Itoa(i))
+			m.Wishes = wishes
+			h.deliver(m)
+			synctest.Wait()
+		}
+		timetest.Sleep(time.Hour)
+		h.want("to message 0", "to message 1", "to message 2", "to message 3")
 	})
 }
 

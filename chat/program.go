@@ -9,6 +9,7 @@ import (
 type Wishes struct {
 	Model     string `json:"model,omitempty"`     // name of the model that answers; "" is the session's model
 	MaxTokens int    `json:"maxTokens,omitempty"` // of what the model says at a time; 0: as it is configured
+	Tools     bool   `json:"tools,omitempty"`     // the program brings tools of its own
 	// Format is that of the answer, as OpenAI's response_format; nil: text.
 	Format json.RawMessage `json:"format,omitempty"`
 }
@@ -23,6 +24,12 @@ func (m Message) Wanted() Wishes {
 		w.Model = cmp.Or(m.Options.Model, w.Model)
 	}
 	return w
+}
+
+// IsAnsweredAlone reports whether nothing that is said meanwhile joins the turn that answers m: a scheduled task, the
+// report of a subagent, or a message whose program has wishes.
+func (m Message) IsAnsweredAlone() bool {
+	return m.Origin == FromSchedule || m.Origin == FromSubagent || m.Wishes != nil
 }
 
 // A ClientTool is a tool of the program that a message comes from. The agent asks for it, and the program runs it.

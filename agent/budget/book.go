@@ -6,7 +6,6 @@
 package budget
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,6 +59,7 @@ type Book struct {
 	mu      sync.Mutex
 	used    map[string]*usage // of accounts of today and of those that last, by their keys
 	cleaned string            // the day on which old accounts were deleted last
+	leaving uint64            // how often accounts have left the memory
 }
 
 // A day is one in Config.Zone.
@@ -141,15 +141,21 @@ func (b *Book) open(ctx context.Context, accounts []account) (unlock func()) {
 // yet. b.mu is held, but not while the disk is read. An account that could not be
 // read is not kept: it would be written over what is on the disk.
 func (b *Book) readAccount(ctx context.Context, key string) (*usage, error) {
-	b.mu.Unlock()
-	read, err := b.load(ctx, key)
-	b.mu.Lock()
-	used := cmp.Or(b.used[key], read)
-	if err != nil {
-		return used, err
+	for {
+		before := b.leaving
+		b.mu.Unlock()
+		read, err := b.load(ctx, key)
+		b.mu.Lock()
+		switch used := b.used[key]; {
+		case used != nil:
+			return used, err
+		case err != nil:
+			return read, err
+		case b.leaving == before: // or it was here meanwhile, and what was read may be older
+			b.used[key] = read
+			return read, nil
+		}
 	}
-	b.used[key] = used
-	return used, nil
 }
 
 // load reads what the account of that key has used, and tries until it can or
@@ -221,6 +227,7 @@ func (b *Book) clean(ctx context.Context) {
 	})
 	if len(b.used) > maxIdle {
 		maps.DeleteFunc(b.used, func(key string, used *usage) bool { return !used.changed && !b.disk.IsPending(key) })
+		b.leaving++
 	}
 	if len(b.used) > maxIdle {
 		b.disk.Wake() // what is not written yet can go next time

@@ -113,6 +113,27 @@ func TestBookLetsGoWhileItReads(t *testing.T) {
 	}
 }
 
+// R-S15: an account that was read before somebody else spent of it, and that left the memory since, is read again.
+func TestBookReadsAgain(t *testing.T) {
+	s := &busy{Store: mem.New()}
+	b := newBook(s, Limits{})
+	who := Spender{Person: "test:7"}
+	spend := func(who Spender) { b.Charge(t.Context(), who, 1, "main", llm.Usage{In: 10}) }
+	meanwhile := func() {
+		spend(who)
+		for i := range 2 * maxIdle {
+			spend(Spender{Person: chat.Person(fmt.Sprint("crowd:", i))})
+		}
+		b.Keep(t.Context())()
+		b.Keep(t.Context())()
+	}
+	s.read.Store(&meanwhile)
+	spend(who)
+	if got := spent(t, b, who, Tokens); got != 20 {
+		t.Errorf("%v tokens are spent, want 20", got)
+	}
+}
+
 // R-S15: of a crowd whose accounts are being written everything counts that is spent meanwhile.
 func TestBookLetsGoWhileItWrites(t *testing.T) {
 	s := &busy{Store: mem.New()}

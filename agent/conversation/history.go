@@ -41,6 +41,7 @@ type Entry struct {
 	at     time.Time   // when it was sent
 	job    bool        // it is the task of a scheduled job
 	quoted string      // what it quotes of somebody who is known not to be the agent
+	result bool        // quoted is what tools of a program returned
 	own    bool        // said is what the person said themselves
 	typed  bool        // said is what the person typed themselves
 
@@ -214,6 +215,7 @@ func (h *History) entryOf(m chat.Message) Entry {
 	}
 	if q != nil && !slices.Contains([]string{"you", "", "someone"}, q.From) {
 		e.quoted = q.Text
+		e.result = m.Tainted
 	}
 	e.who = chat.Whose(m.At, m.From, m.Group)
 	e.at = m.Time

@@ -139,6 +139,9 @@ func (h *History) Known(kit *tools.Kit, trustedTask bool) (k untrusted.Known) {
 		switch {
 		case e.heard != "" && trustedTask && e.who == "":
 			k.Spoken = append(k.Spoken, e.said)
+		case e.heard != "" && e.result:
+			k.Private = append(k.Private, e.quoted)
+			k.Spoken = append(k.Spoken, headOf(e.Text))
 		case e.heard != "":
 			k.Quoted = append(k.Quoted, e.quoted)
 			k.Spoken = append(k.Spoken, headOf(e.Text))

@@ -267,9 +267,16 @@ func (c *Channel) answerRequest(ctx context.Context, rec requestRecord, r chat.R
 	here := slices.Clone(c.waiting[rec.Message.ID])
 	c.mu.Unlock()
 	rec.Tokens, rec.Cut = r.Tokens, r.Cut
-	text = rec.Stop.end(withoutCalls(text, rec.Calls), false)
+	formatted := rec.Message.Wanted().Format != nil
+	if formatted { // neither files nor notes are JSON
+		text = strings.TrimSpace(r.Text)
+	}
+	text = withoutCalls(text, rec.Calls)
+	if !r.Failed && !isQuestion(r) { // these the model has not said
+		text = rec.Stop.end(text, false)
+	}
 	var notes []note
-	if len(here) > 0 && rec.Message.Wanted().Format == nil { // a note would be no JSON
+	if len(here) > 0 && !formatted {
 		conv, _, err := getOrZero(ctx, c.records.conversations, string(r.To.Session()))
 		if err != nil {
 			return err

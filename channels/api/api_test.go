@@ -900,6 +900,8 @@ func TestWhatIsKeptCounts(t *testing.T) {
 	for what, messages := range map[string]string{
 		"instructions":         `{"role":"system","content":"` + long + `"},{"role":"user","content":"hi"}`,
 		"history":              `{"role":"user","content":"` + long + `"},{"role":"assistant","content":"yes"},{"role":"user","content":"hi"}`,
+		"tools":                `{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"a","description":"` + long + `"}}],"stop":["a"`,
+		"format":               `{"role":"user","content":"hi"}],"response_format":{"type":"json_object","x":"` + long + `"},"stop":["a"`,
 		"command with history": `{"role":"system","content":"` + long + `"},{"role":"user","content":"/help"}`,
 		"command with picture": `{"role":"user","content":[{"type":"text","text":"/help"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,` + base64.StdEncoding.EncodeToString([]byte("GIF89a"+long)) + `"}}]}`,
 	} {

@@ -15,18 +15,24 @@ import (
 // resultsSource is where the results of the client's tools come from: nobody knows what they hold (R-S12).
 const resultsSource = "tools of a program"
 
-// ErrNoClient is returned by [Channel.HandOver] when no request waits for the answer.
+// ErrNoClient is returned by [Channel.HandOver] when the message is answered already.
 var ErrNoClient = errors.New("the program does not wait for an answer any more")
 
-// ClientTools returns the tools that the program offers which sent that message.
+// ClientTools returns the tools of the program that sent that message.
 func (c *Channel) ClientTools(ctx context.Context, message string) ([]chat.ClientTool, error) {
-	rec, _, err := getOrZero(ctx, c.records.requests, message)
+	rec, err := c.records.latest(ctx, message)
 	return rec.Tools, err
 }
 
 // HandOver has the answer to that message ask for call, which the program then makes. It returns what the answer
 // says of it to people who read the conversation elsewhere.
 func (c *Channel) HandOver(ctx context.Context, message string, call chat.ClientCall) (said string, err error) {
+	latest, err := c.records.latest(ctx, message)
+	if err != nil {
+		return "", err
+	}
+	message = latest.Message.ID
+	call.ID = message[:min(len(message), 8)] + "-" + call.ID // the ID that a model gives may come again in each turn
 	_, _, err = c.records.requests.Update(ctx, message, func(rec *requestRecord) error {
 		if rec.Reply != "" {
 			return ErrNoClient
@@ -49,10 +55,13 @@ func (c *Channel) HandOver(ctx context.Context, message string, call chat.Client
 // toldOf says that the program makes call.
 func toldOf(call chat.ClientCall) string { return "The program runs " + call.Name + "." }
 
-// withoutCalls returns text without what is told of calls at its end: the program is told of these themselves.
+// withoutCalls returns text without what is told of calls: the program is told of these themselves.
 func withoutCalls(text string, calls []chat.ClientCall) string {
-	for _, call := range slices.Backward(calls) {
-		text = strings.TrimRight(strings.TrimSuffix(text, toldOf(call)), " \n")
+	for _, call := range calls {
+		before, after, found := strings.Cut(text, toldOf(call))
+		if found {
+			text = strings.TrimSpace(strings.TrimRight(before, " \n") + "\n\n" + strings.TrimLeft(after, " \n"))
+		}
 	}
 	return text
 }

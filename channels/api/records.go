@@ -157,6 +157,15 @@ func (s recordStore) requestsAnsweredBy(
 	return open, again, nil
 }
 
+// latest returns the request of that ID or, if that was answered with a question, the one that answers the question.
+func (s recordStore) latest(ctx context.Context, id string) (rec requestRecord, err error) {
+	for id != "" && err == nil {
+		rec, _, err = getOrZero(ctx, s.requests, id)
+		id = rec.Next
+	}
+	return rec, err
+}
+
 // isPostponement reports whether r only explains why an answer comes later.
 func (s recordStore) isPostponement(ctx context.Context, r chat.Reply) (bool, error) {
 	if !r.Failed {

@@ -266,6 +266,7 @@ func (c *Channel) chargeBytes(ctx context.Context, q *request, id string, who ch
 	if results := q.results(); results != nil {
 		n += int64(len(results.Text))
 	}
+	n += q.size()
 	for _, img := range q.images {
 		n += img.data.Size()
 	}

@@ -22,14 +22,14 @@ const (
 	maxSchema = 256 << 10 // bytes of all tools
 )
 
-// A options has the fields of a request that say what its answer is to be.
+// options are the fields of a request that say what its answer is to be.
 type options struct {
 	N                   *int
 	MaxTokens           *int            `json:"max_tokens"`
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	Stop                stops           `json:"stop"`
 	Format              json.RawMessage `json:"response_format"`
-	Tools               []functionTool  `json:"tools"`
+	Tools               functionTools   `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 
 	Functions  json.RawMessage `json:"functions"`
@@ -53,6 +53,15 @@ func (s *stops) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// functionTools are the tools of a request.
+type functionTools []functionTool
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (ts *functionTools) UnmarshalJSON(b []byte) (err error) {
+	*ts, err = readList[functionTool](b)
+	return err
+}
+
 // A functionTool is a tool that the client runs.
 type functionTool struct {
 	Type     string
@@ -62,6 +71,9 @@ type functionTool struct {
 		Parameters  json.RawMessage
 	}
 }
+
+// ownTools are names that no tool of a client can have, nor can it begin with mcp_: by these the agent finds others.
+var ownTools = []string{"find_tool", "call_tool"}
 
 var toolName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -115,7 +127,7 @@ func (o *options) checkFormat() error {
 		o.Format = nil
 		return nil
 	case err == nil && f.Type == "json_object":
-	case err == nil && f.Type == "json_schema" && toolName.MatchString(f.Schema.Name):
+	case err == nil && f.Type == "json_schema" && toolName.MatchString(f.Schema.Name) && f.Schema.Schema != nil:
 	default:
 		return invalid("response_format",
 			"response_format must have the type text, json_object, or json_schema with a name and a schema.")
@@ -157,6 +169,8 @@ func (o *options) checkTools() error {
 			return invalid(param+".type", "The type of a tool must be function.")
 		case !toolName.MatchString(f.Name):
 			return invalid(param+".function.name", "A tool's name must be 1 to 64 letters, digits, - and _.")
+		case slices.Contains(ownTools, f.Name) || strings.HasPrefix(f.Name, "mcp_"):
+			return invalid(param+".function.name", "Parley needs this name itself.")
 		case seen[f.Name]:
 			return invalid(param+".function.name", "Two tools have this name.")
 		case isGiven(f.Parameters) && json.Unmarshal(f.Parameters, &schema) != nil:
@@ -185,6 +199,15 @@ func (o *options) clientTools() (all []chat.ClientTool) {
 	return all
 }
 
+// size returns how many bytes are kept of o for the answer.
+func (o *options) size() int64 {
+	n := len(o.Format)
+	for _, t := range o.Tools {
+		n += len(t.Function.Name) + len(t.Function.Description) + len(t.Function.Parameters)
+	}
+	return int64(n)
+}
+
 // wishes returns what q asks of its answer, nil if nothing.
 func (q *request) wishes() *chat.Wishes {
 	w := chat.Wishes{Format: q.Format}
@@ -194,7 +217,8 @@ func (q *request) wishes() *chat.Wishes {
 	if most := cmp.Or(q.MaxCompletionTokens, q.MaxTokens); most != nil {
 		w.MaxTokens = *most
 	}
-	if w.Model == "" && w.MaxTokens == 0 && w.Format == nil {
+	w.Tools = len(q.Tools) > 0
+	if w.Model == "" && w.MaxTokens == 0 && w.Format == nil && !w.Tools {
 		return nil
 	}
 	return &w

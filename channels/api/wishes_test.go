@@ -59,6 +59,9 @@ func TestWishesRefused(t *testing.T) {
 		{`"response_format":{"type":"xml"}`, "response_format", "invalid_value"},
 		{`"response_format":[]`, "response_format", "invalid_value"},
 		{`"response_format":{"type":"json_schema"}`, "response_format", "invalid_value"},
+		{`"response_format":{"type":"json_schema","json_schema":{"name":"n"}}`, "response_format", "invalid_value"},
+		{tool(`"name":"call_tool"`), "tools[0].function.name", "invalid_value"},
+		{tool(`"name":"mcp_find"`), "tools[0].function.name", "invalid_value"},
 		{`"response_format":{"type":"json_object","x":"` + strings.Repeat("x", 64<<10) + `"}`, "response_format", "invalid_value"},
 		{tool(`"name":""`), "tools[0].function.name", "invalid_value"},
 		{tool(`"name":"a b"`), "tools[0].function.name", "invalid_value"},
@@ -248,15 +251,16 @@ func TestClientTools(t *testing.T) {
 		}
 		for i, city := range []string{"Rome", "Oslo"} {
 			c := answer.ToolCalls[i]
-			if c.ID != "call-"+city || c.Type != "function" || c.Function.Name != "get_weather" || c.Function.Arguments != `{"city":"`+city+`"}` {
+			if !strings.HasSuffix(c.ID, "-call-"+city) || c.Type != "function" || c.Function.Name != "get_weather" || c.Function.Arguments != `{"city":"`+city+`"}` {
 				t.Errorf("%+v", c)
 			}
 		}
+		rome, oslo := answer.ToolCalls[0].ID, answer.ToolCalls[1].ID
 		req.Messages = append(req.Messages, answer,
-			openai.ChatCompletionMessage{Role: "tool", ToolCallID: "call-Rome", Content: "sun"},
-			openai.ChatCompletionMessage{Role: "tool", ToolCallID: "call-Oslo", Content: "snow"})
+			openai.ChatCompletionMessage{Role: "tool", ToolCallID: rome, Content: "sun"},
+			openai.ChatCompletionMessage{Role: "tool", ToolCallID: oslo, Content: "snow"})
 		answer, finish = ask(t, k, req, stream)
-		want := "I was told: Result of get_weather (call-Rome):\nsun\nResult of get_weather (call-Oslo):\nsnow"
+		want := "I was told: Result of get_weather (" + rome + "):\nsun\nResult of get_weather (" + oslo + "):\nsnow"
 		if finish != "stop" || answer.Content != want {
 			t.Errorf("%s: %q", finish, answer.Content)
 		}
@@ -327,7 +331,7 @@ func TestClientToolsAgain(t *testing.T) {
 	h = start(t, s, callsTools)
 	again := h.post("k-ann", body, key)
 	calls := func(body string) string { _, after, _ := strings.Cut(body, `"tool_calls":`); return after }
-	if strings.Count(first.body, `"id":"call-`) != 2 || calls(first.body)[:100] != calls(again.body)[:100] {
+	if strings.Count(first.body, `-call-`) != 2 || calls(first.body)[:100] != calls(again.body)[:100] {
 		t.Errorf("%s\n%s", first.body, again.body)
 	}
 	if offered, err := h.api.ClientTools(t.Context(), id); len(offered) > 0 || err != nil {
@@ -337,5 +341,58 @@ func TestClientToolsAgain(t *testing.T) {
 		if _, err := h.api.HandOver(t.Context(), message, chat.ClientCall{ID: "3", Name: "get_weather"}); err == nil {
 			t.Error(message, "takes calls")
 		}
+	}
+}
+
+// What the model has not said is not cut: an apology, and a question with its choices.
+func TestStopSparesWhatNoModelSaid(t *testing.T) {
+	h := start(t, fresh(), func(h *testGateway, m chat.Message) {
+		r := m.Reply()
+		r.Text = "Sorry, no.\n\nTry again."
+		r.Failed = true
+		if m.Text == "ask" {
+			r = chat.Reply{ID: "ask:1", To: m.At, Quote: m.ID, Text: "May I?\n\n1. Yes"}
+		}
+		h.send(r)
+	})
+	for _, stop := range []string{`"\n\n"`, `"Sorry"`} {
+		r := h.post("k-ann", `{"model":"parley","stop":`+stop+`,`+hello+`}`, nil)
+		if r.StatusCode != 502 || !strings.Contains(r.body, `Sorry, no.\n\nTry again.`) {
+			t.Errorf("stop %s: %d %s", stop, r.StatusCode, r.body)
+		}
+	}
+}
+
+// A question in the middle answers the request; the one that answers the question gets the calls.
+func TestClientToolsAfterQuestion(t *testing.T) {
+	var first chat.Message
+	h := start(t, fresh(), func(h *testGateway, m chat.Message) {
+		if first.ID == "" {
+			first = m
+			h.send(chat.Reply{ID: "ask:1", To: m.At, Quote: m.ID, Text: "May I?"})
+			return
+		}
+		told, err := h.api.HandOver(h.t.Context(), first.ID, chat.ClientCall{ID: "1", Name: "get_weather", Arguments: "{}"})
+		if offered, err := h.api.ClientTools(h.t.Context(), first.ID); err != nil || len(offered) != 1 {
+			h.t.Error(offered, err)
+		}
+		r := first.Reply()
+		r.Text = told
+		h.send(r)
+		if err != nil {
+			h.t.Error(err)
+		}
+	})
+	k := h.talk("k-ann")
+	req := k.request("weather?")
+	req.Tools = weather()
+	answer, finish := ask(t, k, req, false)
+	if finish != "stop" || answer.Content != "May I?" {
+		t.Fatalf("%s: %+v", finish, answer)
+	}
+	req.Messages = append(req.Messages, answer, openai.ChatCompletionMessage{Role: "user", Content: "y"})
+	answer, finish = ask(t, k, req, false)
+	if finish != "tool_calls" || len(answer.ToolCalls) != 1 || answer.Content != "" {
+		t.Errorf("%s: %+v", finish, answer)
 	}
 }

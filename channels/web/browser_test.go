@@ -699,7 +699,7 @@ func question(t *testing.T, browser context.Context) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.until(`document.querySelectorAll("[role=group] button").length === 3`)
+	b.until(`document.querySelectorAll(".ask button").length === 3`)
 	b.shot("question")
 	b.click(`.ask button:nth-child(2)`)
 	got := h.hears(t, "")
