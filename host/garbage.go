@@ -21,7 +21,7 @@ func SaveMemory(ctx context.Context, percent int) {
 }
 
 // CollectSooner has the runtime collect garbage when it is half of what is in use while that is much, until ctx ends.
-// So the memory that a crowd takes is kept small, and little goes on costs no more than ever. Otherwise garbage is
+// So the memory that a crowd takes is kept small, and while little goes on it costs nothing more. Otherwise garbage is
 // collected at the percent that CollectLater returned. Who has set GOGC to less than half has it their way.
 func CollectSooner(ctx context.Context, percent int) {
 	if percent <= soonerAtMost { // negative: never

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A Regexp is a regular expression that is compiled on first use. Its methods are those of [regexp.Regexp], and
+// A Regexp is a regular expression that is compiled on first use. Its methods are some of those of [regexp.Regexp], and
 // are safe for concurrent use.
 type Regexp struct {
 	source   string
