@@ -71,7 +71,8 @@ func (t *turn) limited(why error) error {
 // limitWarning returns what an answer says about limits that are nearly reached.
 func (t *turn) limitWarning(ctx context.Context, how conversation.Outcome) string {
 	m := t.openTurn().First()
-	if how != conversation.Answered || conversation.IsQuiet(m) || m.Origin == chat.FromParent || m.Wanted().Format != nil {
+	unread := conversation.IsQuiet(m) || m.Origin == chat.FromParent || m.Wanted().Format != nil
+	if how != conversation.Answered || unread {
 		return ""
 	}
 	return strings.Join(t.pool.budget.Warnings(ctx, t.pool.spender(m)), "\n")
