@@ -14,6 +14,7 @@ const (
 	stopCommand     = "/stop"
 	leaveTimeout    = 2 * time.Second  // for the gateway to take the last message
 	doublePressTime = 2 * time.Second  // between two Ctrl-C that leave
+	doubleExitTime  = time.Minute      // between two exits that stop a gateway
 	busyTimeout     = 15 * time.Second // after the last sign of work; then the agent counts as idle
 )
 
@@ -73,10 +74,10 @@ type interactiveChat struct {
 	left       bool
 	alsoServes string // Terminal.Serves
 
-	askedToLeave bool // exit was typed, and ends more than this chat
+	askedToLeave time.Time // when exit was typed, which ends more than this chat
 	setCommands  func(names []string)
 
-	suggestions []string // that can be chosen by their numbers, until something is said
+	suggestions []string // that can be chosen by their numbers, until something is said or shown
 }
 
 // handleInput sends a line, or acts on Ctrl-C: it stops the agent if it is at
@@ -85,12 +86,12 @@ func (c *interactiveChat) handleInput(l inputLine) {
 	c.screen.noteEnter()
 	switch {
 	case !l.aborted && strings.TrimSpace(l.text) == "":
-	case !l.aborted && slices.Contains(leaveWords, strings.TrimSpace(l.text)):
+	case !l.aborted && slices.Contains(leaveWords, strings.ToLower(strings.TrimSpace(l.text))):
 		c.leaveByWord()
 	case !l.aborted:
 		c.link.sendMessage(suggested(c.suggestions, l.text))
 		c.suggestions = nil
-		c.askedToLeave = false
+		c.askedToLeave = time.Time{}
 		c.lastActive = time.Now()
 		c.lastAbort = time.Time{}
 	case time.Since(c.lastAbort) < doublePressTime:
@@ -113,11 +114,11 @@ var leaveWords = []string{"exit", "quit", "/exit", "/quit"}
 
 // leaveByWord leaves, at the terminal of a gateway that others use at the second time.
 func (c *interactiveChat) leaveByWord() {
-	if c.alsoServes == "" || c.askedToLeave {
+	if c.alsoServes == "" || time.Since(c.askedToLeave) < doubleExitTime {
 		c.left = true
 		return
 	}
-	c.askedToLeave = true
+	c.askedToLeave = time.Now()
 	c.screen.print("[exit again stops Parley, which serves " + c.alsoServes + " too]\n")
 }
 
@@ -126,6 +127,7 @@ func (c *interactiveChat) handleFrame(f frame) {
 	switch f.Kind {
 	case frameReply:
 		c.lastActive = time.Time{} // idle until the next sign of work: one reply may answer several messages
+		c.suggestions = nil        // f may be a question, whose choices have the same numbers
 		c.screen.showReply(f)
 		c.link.acknowledge(f.ID)
 	case frameDraft:

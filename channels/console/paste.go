@@ -24,11 +24,16 @@ const (
 // control characters in it are dropped, so that no text can press a key.
 type pasteFilter struct {
 	inside bool   // between the marks
+	aborts int    // reads inside that were Ctrl-C alone, one after the other
 	rest   []byte // the beginning of a mark, or a line break that may have a second byte
 }
 
 // translate returns what the editor is to read for the next bytes of the terminal.
 func (p *pasteFilter) translate(typed []byte) []byte {
+	if p.isAborted(typed) {
+		*p = pasteFilter{}
+		return typed
+	}
 	in := append(p.rest, typed...)
 	p.rest = nil
 	var out bytes.Buffer
@@ -53,6 +58,17 @@ func (p *pasteFilter) translate(typed []byte) []byte {
 		in = after
 	}
 	return out.Bytes()
+}
+
+// isAborted reports whether a person presses Ctrl-C for the second time in what looks like
+// pasted text: the mark of its end got lost. One alone may be pasted.
+func (p *pasteFilter) isAborted(typed []byte) bool {
+	if !p.inside || string(typed) != ctrlC {
+		p.aborts = 0
+		return false
+	}
+	p.aborts++
+	return p.aborts == 2
 }
 
 // cutMark returns where the beginning of mark at the end of text starts. Alone and

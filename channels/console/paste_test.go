@@ -1,9 +1,23 @@
 package console
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
+
+// If the mark of its end gets lost, a person leaves what looks like pasted text with
+// Ctrl-C. One alone may be pasted itself.
+func TestPasteWithoutEnd(t *testing.T) {
+	var p pasteFilter
+	var got []string
+	for _, typed := range []string{"\x1b[200~x\x1b[", "\x03", "y", "\x03", "\x03", "z\r"} {
+		got = append(got, string(p.translate([]byte(typed))))
+	}
+	if want := []string{"x", "[", "y", "", "\x03", "z\r"}; !slices.Equal(got, want) {
+		t.Errorf("the editor reads %q, want %q", got, want)
+	}
+}
 
 // What is pasted is one line for the editor, however the terminal's bytes are cut, and
 // the message has its line breaks and tabs again. No key is pressed by it.

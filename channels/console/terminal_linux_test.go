@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,7 @@ import (
 	"parley/channels"
 	"parley/chat"
 	"parley/requiretest"
+	"parley/timetest"
 )
 
 // A pty is a person at a terminal.
@@ -215,12 +217,22 @@ func TestTerminalGreets(t *testing.T) {
 	h := open(t, Config{})
 	history := filepath.Join(t.TempDir(), "history")
 	p := sitDown(t, h.socket, history)
-	p.expect("\n\n  1. What can you do?\n  2. Remind me in a minute to stretch\n  3. Every 10 seconds say hi\n\nyou> ")
+	p.expect("\n\n  1. What can you do?\n  2. Remind me in a minute to stretch\n  3. Write a note: buy milk\n\nyou> ")
 	p.typeIn("2\r")
 	h.answer(h.expectMessage("Remind me in a minute to stretch"), "yes")
 	p.typeIn("2\r")
 	h.answer(h.expectMessage("2"), "two")
 	p.expect("two\n\nyou> ")
+	p.typeIn("\x04")
+	p.leave()
+
+	p = sitDown(t, h.socket, filepath.Join(t.TempDir(), "new"))
+	p.expect("buy milk\n\nyou> ")
+	h.sendUntilShown(chat.Reply{ID: "ask", Text: "Shall I?\n\n1. Yes\n2. No"})
+	p.expect("2. No\n\nyou> ")
+	p.typeIn("1\r") // answers what was shown last
+	h.answer(h.expectMessage("1"), "I will")
+	p.expect("I will\n\nyou> ")
 	p.typeIn("\x04")
 	p.leave()
 
@@ -246,8 +258,14 @@ func TestTerminalPaste(t *testing.T) {
 	p.expect("seen\n\nyou> ")
 	p.typeIn("\x04")
 	p.leave()
-	if out := p.out.String(); !strings.Contains(out, pasteOn) || strings.LastIndex(out, pasteOff) < strings.LastIndex(out, pasteOn) {
-		t.Errorf("the terminal was not asked to mark what is pasted, or for ever: %q", out)
+	isOver := func(out string) bool { return strings.LastIndex(out, pasteOff) > strings.LastIndex(out, pasteOn) }
+	for end := time.Now().Add(soon); !isOver(p.out.String()); <-time.After(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the terminal is asked for ever to mark what is pasted: %q", p.out.String())
+		}
+	}
+	if out := p.out.String(); !strings.Contains(out, pasteOn) {
+		t.Errorf("the terminal was not asked to mark what is pasted: %q", out)
 	}
 }
 
@@ -285,8 +303,25 @@ func TestTerminalExit(t *testing.T) {
 	p.expect("still here\n\nyou> ")
 	p.typeIn("quit\r")
 	p.expect("serves telegram too]\nyou> ")
-	p.typeIn("exit\r")
+	p.typeIn("Exit\r")
 	p.leave()
+}
+
+// The second exit counts if it comes soon after the first.
+func TestExitForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &interactiveChat{screen: screen{out: io.Discard}, alsoServes: "telegram"}
+		c.handleInput(inputLine{text: "exit"})
+		timetest.Sleep(time.Hour)
+		c.handleInput(inputLine{text: "exit"})
+		if c.left {
+			t.Error("an exit counts for an hour")
+		}
+		c.handleInput(inputLine{text: "EXIT"})
+		if !c.left {
+			t.Error("two exits do not leave")
+		}
+	})
 }
 
 func TestTerminalCtrlC(t *testing.T) {

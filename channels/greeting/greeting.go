@@ -2,7 +2,8 @@
 package greeting
 
 // Suggestions returns what a newcomer can try first. Each is a message to the agent,
-// which the demo model understands, too.
+// which the demo model understands, too. None starts what goes on by itself: each turn of
+// a real model costs money.
 func Suggestions() []string {
-	return []string{"What can you do?", "Remind me in a minute to stretch", "Every 10 seconds say hi"}
+	return []string{"What can you do?", "Remind me in a minute to stretch", "Write a note: buy milk"}
 }
