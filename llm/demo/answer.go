@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,6 +72,8 @@ func (c conversation) answer() (text string, isKnown bool) {
 		return report(c.all), false
 	case len(c.uses) == 0:
 		return c.smallTalk()
+	case c.isUntold():
+		return c.uses[len(c.uses)-1].arg("text"), false
 	case c.hasRawCalls():
 		var parts []string
 		for _, u := range c.uses {
@@ -80,14 +83,24 @@ func (c conversation) answer() (text string, isKnown bool) {
 	}
 	var parts []string
 	for _, u := range c.uses {
-		if u.tool != "message" || u.failed() {
-			parts = append(parts, c.tell(u))
+		if u.tool == "message" && !u.failed() {
+			continue
+		}
+		if text := c.tell(u); !slices.Contains(parts, text) {
+			parts = append(parts, text)
 		}
 	}
 	if len(parts) == 0 {
 		return "There it is.", true
 	}
 	return strings.Join(parts, "\n\n"), true
+}
+
+// isUntold reports whether the answer of this turn was given to the tool message, which
+// failed. It is then said without buttons.
+func (c conversation) isUntold() bool {
+	last := c.uses[len(c.uses)-1]
+	return c.asked == "" && last.tool == "message" && buttonsOf(last.args) != nil && last.failed()
 }
 
 // hasRawCalls reports whether a line of this turn names a tool and its arguments.
@@ -110,8 +123,8 @@ func (c conversation) smallTalk() (text string, isKnown bool) {
 		return "You said nothing.", false
 	case strings.HasPrefix(words, reminder):
 		return "⏰ " + strings.TrimPrefix(words, reminder), false
-	case c.from == fromSchedule && lazyregexp.New(`(?i)^say:? `).MatchString(words):
-		return nameOf(words), false
+	case c.from == fromSchedule && sayForm.MatchString(words):
+		return sayForm.ReplaceAllString(words, ""), false
 	case c.quiet:
 		return nothingToSay, false
 	case c.from != fromPerson:

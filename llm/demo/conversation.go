@@ -14,13 +14,13 @@ import (
 // A conversation is what the model makes of a request.
 type conversation struct {
 	tools     []llm.ToolSpec
-	onConsole bool
+	channel   string // the name of the channel, "" if the instructions have none
 	memory    string // the file of what is to be remembered
 	hasNotice bool   // the person was told that this is a demo
 	now       time.Time
 
 	earlier []string // what people wrote before this turn, in small letters
-	jobs    []string // names of the jobs that were made, the latest last
+	jobs    []job    // that were made and not stopped, the latest last
 	buttons []string // that the person was shown last
 
 	from  origin
@@ -29,6 +29,12 @@ type conversation struct {
 	asked string    // what they wrote since the model spoke last
 	all   string    // what they wrote in this turn
 	uses  []use     // in this turn
+}
+
+// A job is one that the model has put on the schedule.
+type job struct {
+	name, id string
+	repeats  bool
 }
 
 // An origin says who the model answers.
@@ -64,16 +70,20 @@ func (u use) arg(name string) string {
 const nothingToSay = "NOTHING_TO_SAY"
 
 var (
-	memoryForm = lazyregexp.New(`hold these instructions, (\S+\.md) what you remember`)
-	headerForm = lazyregexp.New(`^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)([^\n]*)\]\n`)
-	quoteForm  = lazyregexp.New(`^(> [^\n]*\n)+`)
-	numberForm = lazyregexp.New(`^\s*(\d{1,2})[.)]?\s*$`)
+	memoryForm  = lazyregexp.New(`hold these instructions, (\S+\.md) what you remember`)
+	headerForm  = lazyregexp.New(`^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)([^\n]*)\]\n`)
+	channelForm = lazyregexp.New(`on the channel "([^"]*)"`)
+	jobForm     = lazyregexp.New(`\(id: ([^)\s]+)\)`)
+	quoteForm   = lazyregexp.New(`^(> [^\n]*\n)+`)
+	numberForm  = lazyregexp.New(`^\s*(\d{1,2})[.)]?\s*$`)
 )
 
 // readConversation returns what the model knows when it is asked.
 func readConversation(req llm.Request, now time.Time) conversation {
 	c := conversation{tools: req.Tools, memory: "MEMORY.md", now: now}
-	c.onConsole = strings.Contains(req.System, `on the channel "console"`)
+	if m := channelForm.FindStringSubmatch(req.System); m != nil {
+		c.channel = m[1]
+	}
 	if m := memoryForm.FindStringSubmatch(req.System); m != nil {
 		c.memory = m[1]
 	}
@@ -132,14 +142,9 @@ func (c *conversation) speak(m llm.Message) {
 	c.hasNotice = c.hasNotice || strings.Contains(m.Text, Notice)
 	for _, made := range m.Calls {
 		u := use{call: inner(made), id: made.ID}
-		switch u.tool {
-		case "message":
+		if u.tool == "message" {
 			c.hasNotice = c.hasNotice || strings.Contains(u.arg("text"), Notice)
 			c.buttons = buttonsOf(u.args)
-		case "cron":
-			if name := u.arg("name"); u.arg("action") == "add" && name != "" {
-				c.jobs = append(c.jobs, name)
-			}
 		}
 		c.uses = append(c.uses, u)
 	}
@@ -164,6 +169,47 @@ func (c *conversation) finish(m llm.Message) {
 	}
 	c.uses[i].result = m.Text
 	c.uses[i].isOver = true
+	c.noteJob(c.uses[i])
+}
+
+// noteJob keeps the job that u has made, and forgets the one that it has ended.
+func (c *conversation) noteJob(u use) {
+	if u.tool != "cron" || u.failed() {
+		return
+	}
+	switch u.arg("action") {
+	case "add":
+		j := job{name: u.arg("name"), repeats: u.arg("at") == ""}
+		j.id = j.name
+		if m := jobForm.FindStringSubmatch(u.result); m != nil {
+			j.id = m[1]
+		}
+		if j.name != "" {
+			c.jobs = append(c.jobs, j)
+		}
+	case "remove":
+		ended := u.arg("job_id")
+		c.jobs = slices.DeleteFunc(c.jobs, func(j job) bool { return j.id == ended || j.name == ended })
+	}
+}
+
+// jobsNamed returns the IDs of the jobs of that name which repeat, or of the latest that
+// does not: it may be over. Of a job that was made elsewhere, the name has to do.
+func (c conversation) jobsNamed(name string) (ids []string) {
+	id := name
+	for _, j := range c.jobs {
+		if !strings.EqualFold(j.name, name) {
+			continue
+		}
+		id = j.id
+		if j.repeats && !slices.Contains(ids, j.id) {
+			ids = append(ids, j.id)
+		}
+	}
+	if len(ids) == 0 {
+		return []string{id}
+	}
+	return ids
 }
 
 // inner returns the call that made stands for: tools that are not listed are called

@@ -83,16 +83,17 @@ func (c conversation) next() move {
 }
 
 // say returns the move that says text: to a person who asked for something that the
-// demo knows, with buttons for what to try next.
+// demo knows, with buttons for what to try next. A program that uses the API shows no
+// buttons, and waits for an answer in plain text.
 func (c conversation) say(text string, isKnown bool) move {
 	if c.from == fromPerson && !c.hasNotice {
 		text = Notice + "\n" + text
 	}
-	if !isKnown || c.from != fromPerson || !c.offers("message") || c.tried("message") {
+	if !isKnown || c.from != fromPerson || c.channel == "api" || !c.offers("message") || c.tried("message") {
 		return move{text: text}
 	}
 	args := []any{"text", text, "buttons", c.suggestions()}
-	if c.onConsole { // a pipe takes what quotes its message for the answer
+	if c.channel == "console" { // a pipe takes what quotes its message for the answer
 		args = append(args, "reply", true)
 	}
 	return move{calls: []call{callOf("message", args...)}}

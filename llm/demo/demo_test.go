@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"parley/llm"
 	"parley/llm/demo"
 	"parley/llm/llmtest"
+	"parley/timetest"
 )
 
 func TestConformance(t *testing.T) { llmtest.Conformance(t, demo.New("demo")) }
@@ -67,6 +69,9 @@ func testPlainWords(t *testing.T) {
 	daily := func(spec, what string) string {
 		return `cron {"action":"add","cron_expr":"` + spec + `","message":"` + what + `","name":"` + what + `"}`
 	}
+	reminds := func(param, times, what string) string { // the JSON has its keys in the order of the alphabet
+		return `cron {"action":"add","` + param + `":` + times + `,"message":"Reminder: ` + what + `","name":"` + what + `"}`
+	}
 	for _, c := range []struct{ say, want string }{
 		{"read notes.txt", `read_file {"path":"notes.txt"}`},
 		{"Please read the file docs/a.md.", `read_file {"path":"docs/a.md"}`},
@@ -90,6 +95,7 @@ func testPlainWords(t *testing.T) {
 		{said + "]\nremind me to leave tomorrow at 9 am", remind("2026-11-22T09:00:00", "leave")},
 		{said + "]\nremind me at 7 to leave", remind("2026-11-22T07:00:00", "leave")},
 		{"remind me of the milk", ""},
+		{"remind me in a second to stretch", remind("2000-01-01T00:00:05Z", "stretch")},
 
 		{"every 10 seconds say hi", every("10", "say hi", "hi")},
 		{"Say hi every ten seconds.", every("10", "Say hi", "hi")},
@@ -97,6 +103,17 @@ func testPlainWords(t *testing.T) {
 		{"every day at 7:30 say good morning", strings.Replace(daily("30 7 * * *", "say good morning"), `"name":"say `, `"name":"`, 1)},
 		{"every weekday at 6pm go home", daily("0 18 * * 1-5", "go home")},
 		{"every morning list my files", daily("0 9 * * *", "list my files")},
+		{"Remind me every day at 9 to take pills.", reminds("cron_expr", `"0 9 * * *"`, "take pills")},
+		{"remind me to take pills every day at 9", reminds("cron_expr", `"0 9 * * *"`, "take pills")},
+		{"every 2 hours remind me to drink", reminds("every_seconds", "7200", "drink")},
+		{"remind me to drink every 2 hours", reminds("every_seconds", "7200", "drink")},
+		{"remind me to feed the cat at 9, every day of the week", ""},
+		{"I go running every day", ""},
+		{"How much do I drink every day?", ""},
+		{"Every day I go running", ""},
+		{"I want to write a letter to my mom", ""},
+		{"write a letter to my mom", ""},
+		{"I forgot to write a note to my boss", ""},
 		{"stop saying hi", `cron {"action":"remove","job_id":"hi"}`},
 		{"cancel the reminder stretch", `cron {"action":"remove","job_id":"stretch"}`},
 		{"show my jobs", `cron {"action":"list"}`},
@@ -108,6 +125,10 @@ func testPlainWords(t *testing.T) {
 		{"What's 1,000 divided by 3?", sum("1000 / 3")},
 		{"how much is the square root of 2", sum("sqrt(2)")},
 		{"(2 + 3) * 4 =", sum("(2 + 3) * 4")},
+		{"calculate 17% of 1,000,000", sum("1000000*17/100")},
+		{"calculate 2x3x4x5", sum("2*3*4*5")},
+		{"what is 1,234,567,890 - 1", sum("1234567890 - 1")},
+		{"calculate 10% of 20% of 500", ""},
 		{"what is in room 101?", ""},
 		{"calculate my taxes", ""},
 
@@ -142,6 +163,26 @@ func testPlainWords(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", c.say, s, c.want)
 		}
 	}
+}
+
+// A reminder is as late as a fraction of a second, and never too early for the scheduler.
+func TestRemindsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timetest.Sleep(900 * time.Millisecond)
+		for _, seconds := range []string{"1", "5", "10"} {
+			msg, err := demo.New("demo").Generate(t.Context(), llmtest.Say("remind me in "+seconds+" seconds", allTools...), nil)
+			if err != nil || len(msg.Calls) != 1 {
+				t.Fatalf("got %+v, %v", msg, err)
+			}
+			var in struct{ At time.Time }
+			if err := json.Unmarshal([]byte(msg.Calls[0].Args), &in); err != nil {
+				t.Fatal(err)
+			}
+			if late := time.Until(in.At); late < 5*time.Second || seconds == "10" && late < 10*time.Second {
+				t.Errorf("in %s seconds: it is due in %v", seconds, late)
+			}
+		}
+	})
 }
 
 func TestSaysWhatItIs(t *testing.T) {

@@ -35,9 +35,10 @@ var (
 	phrases = []phrase{
 		{lazyregexp.New(`(?i)^(?:please )?in the background[,:]? (.+)`), inBackground},
 		{lazyregexp.New(`(?i)^(.+?),? in the background\W*$`), inBackground},
-		{lazyregexp.New(`(?i)^(?:please )?every (day|weekday|morning|evening)(?: at ` + clock + `)?,? (.+)`), daily},
-		{lazyregexp.New(`(?i)^(?:please )?every ` + unitOrAmount + `,? (.+)`), every},
-		{lazyregexp.New(`(?i)^(?:please )?(.+?) every ` + unitOrAmount + `\W*$`), everyLast},
+		{lazyregexp.New(`(?i)^(?:please )?(remind me )?every ` + days + `,? (.+)`), daily},
+		{lazyregexp.New(`(?i)^(?:please )?(remind me )?every ` + unitOrAmount + `,? (.+)`), every},
+		{lazyregexp.New(`(?i)^(?:please )?` + order + ` every ` + days + `\W*$`), dailyLast},
+		{lazyregexp.New(`(?i)^(?:please )?` + order + ` every ` + unitOrAmount + `\W*$`), everyLast},
 		{lazyregexp.New(`(?i)^(.*)\b(?:remind me|(?:set|start) an? (?:reminder|timer|alarm))\b(.*)$`), remind},
 		{lazyregexp.New(`(?i)^(?:please )?(?:stop|cancel)` +
 			`(?: saying| reminding me| the reminder| the job| that| it)*\b(.*)$`),
@@ -46,9 +47,10 @@ var (
 			list("cron", "action", "list")},
 		{lazyregexp.New(`(?i)^(?:please )?remember (?:that |this: ?)?(.+)`), remember},
 		{lazyregexp.New(`(?i)\bwhat (?:do|did) you (?:know|remember)(?: about me)?\b`), recall},
-		{lazyregexp.New(`(?i)\bwrite (?:me |down )?(?:a |the )?note(?: that says|saying|:| to| that)* (.+)`), note},
+		{lazyregexp.New(`(?i)^(?:please )?write (?:me |down )?(?:a |the )?note` +
+			`(?: that says|saying|:| to| that)* (.+)`), note},
 		{lazyregexp.New(`(?i)\b(?:read|show)(?: me)? my notes\b`), list("read_file", "path", notes)},
-		{lazyregexp.New(`(?i)\bwrite (.+) to (?:the file )?([^\s,;]*[^\s,;.!?])`), write},
+		{lazyregexp.New(`(?i)^(?:please )?write (.+) to (?:the file )?` + file), write},
 		{lazyregexp.New(`(?i)\b(?:read|show)(?: me)? (?:the file )?` + file), with("read_file", "path")},
 		{lazyregexp.New(`(?i)^(?:please )?delete (?:the file )?` + file), with("file_delete", "path")},
 		{lazyregexp.New(`(?i)\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`),
@@ -102,16 +104,20 @@ func inBackground(_ conversation, words []string) []call {
 	return []call{callOf("spawn", "task", words[0])}
 }
 
-// stop ends the scheduled job of that name, or the latest.
-func stop(c conversation, words []string) []call {
+// stop ends the scheduled jobs of that name, or of the latest. Several may have it, so those
+// that were made here are named by their IDs.
+func stop(c conversation, words []string) (calls []call) {
 	name := strings.Trim(words[0], " .!?\"“”'")
 	if name == "" && len(c.jobs) > 0 {
-		name = c.jobs[len(c.jobs)-1]
+		name = c.jobs[len(c.jobs)-1].name
 	}
 	if name == "" {
 		return nil
 	}
-	return []call{callOf("cron", "action", "remove", "job_id", name)}
+	for _, id := range c.jobsNamed(name) {
+		calls = append(calls, callOf("cron", "action", "remove", "job_id", id))
+	}
+	return calls
 }
 
 // wanted returns the calls that the latest words ask for. missing is a tool among them
@@ -139,6 +145,9 @@ func (c conversation) callsFor(line string) []call {
 	if m := callForm.FindStringSubmatch(line); m != nil {
 		return []call{{m[1], cmp.Or(m[2], "{}")}}
 	}
+	if c.from == fromSchedule && (strings.HasPrefix(line, reminder) || sayForm.MatchString(line)) {
+		return nil // it is to be said, not to be done
+	}
 	for _, p := range phrases {
 		if m := p.form.FindStringSubmatch(line); m != nil {
 			if calls := p.calls(c, m[1:]); len(calls) > 0 {
@@ -155,6 +164,9 @@ var (
 	sumForm  = lazyregexp.New(`(?i)^[\d\s.+*/%()-]*\d[\d\s.+*/%()-]*$`)
 	funcForm = lazyregexp.New(`(?i)\b(?:sqrt|sin|cos|tan|log|log10|exp|abs|round|floor|ceil|factorial|pi|e)\b`)
 
+	thousandsForm = lazyregexp.New(`\b\d{1,3}(?:,\d{3})+\b`)
+	timesForm     = lazyregexp.New(`(?i)\b(?:times|multiplied by)\b|×|(\d) ?x ?(\d)`)
+
 	// sumWords turn what people write into what the calculator reads.
 	sumWords = []struct {
 		form *lazyregexp.Regexp
@@ -162,17 +174,19 @@ var (
 	}{
 		{lazyregexp.New(`(?i)([\d.]+) ?(?:%|percent) of (\d[\d.,]*)`), "$2*$1/100"},
 		{lazyregexp.New(`(?i)(?:the )?square root of \(?([\d.]+)\)?`), "sqrt($1)"},
-		{lazyregexp.New(`(?i)(\d),(\d{3})\b`), "$1$2"},
 		{lazyregexp.New(`(?i)\bto the power of\b|\^`), "**"},
 		{lazyregexp.New(`(?i)\bplus\b`), "+"},
 		{lazyregexp.New(`(?i)\bminus\b`), "-"},
-		{lazyregexp.New(`(?i)\b(?:times|multiplied by)\b|×|(\d) ?x ?(\d)`), "$1*$2"},
+		{timesForm, "$1*$2"},
+		{timesForm, "$1*$2"}, // a digit between two signs is part of one match only
 		{lazyregexp.New(`(?i)\bdivided by\b|÷`), "/"},
 	}
 )
 
 func calculate(_ conversation, words []string) []call {
-	sum := words[0]
+	sum := thousandsForm.ReplaceAllStringFunc(words[0], func(number string) string {
+		return strings.ReplaceAll(number, ",", "")
+	})
 	for _, w := range sumWords {
 		sum = w.form.ReplaceAllString(sum, w.to)
 	}
@@ -187,12 +201,19 @@ func calculate(_ conversation, words []string) []call {
 const (
 	unitOrAmount = `(?:` + amount + `)?` + unit
 	clock        = `(\d{1,2})(?:[:.](\d\d))? ?(am|pm|o'clock)?`
+	days         = `(day|weekday|morning|evening)(?: at ` + clock + `)?`
+	order        = `((?:say|remind me|list|show|read|write|calculate|search|look up|send me|tell me)\b.*?)`
 )
 
 var (
 	delayForm = lazyregexp.New(`(?i)\b(?:in|for|after) ` + amount + unit)
 	clockForm = lazyregexp.New(`(?i)\bat ` + clock)
 	whatForm  = lazyregexp.New(`(?i)^[\s,:]*(?:please\b)?[\s,:]*(?:to |that |of |about |for )?(.*?)[\s.!?,]*$`)
+	everyForm = lazyregexp.New(`(?i)\bevery (?:` + unitOrAmount + `|` + days + `)`)
+
+	sayForm       = lazyregexp.New(`(?i)^say:? `)
+	remindForm    = lazyregexp.New(`(?i)^remind me\b`)
+	statementForm = lazyregexp.New(`(?i)^(?:i|we|you|he|she|it|they|my|our|your|the|there)\b`)
 )
 
 var numbers = []string{"", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
@@ -218,34 +239,57 @@ func span(number, unit string) time.Duration {
 	return time.Duration(n) * one
 }
 
-// every makes a job that runs at intervals: words are a number, a unit and what to do.
+// every makes a job that runs at intervals: words are "remind me" or nothing, a number, a
+// unit and what to do.
 func every(_ conversation, words []string) []call {
-	what := strings.Trim(words[2], " .!?")
-	return []call{callOf("cron", "action", "add", "every_seconds", int(span(words[0], words[1])/time.Second),
-		"message", what, "name", nameOf(what))}
+	return repeated(words[0]+words[3], "every_seconds", int(span(words[1], words[2])/time.Second))
 }
 
 func everyLast(c conversation, words []string) []call {
-	return every(c, []string{words[1], words[2], words[0]})
+	return every(c, []string{"", words[1], words[2], words[0]})
 }
 
-// daily makes a job that runs on all days or on weekdays: words are which, hour, minute,
-// half of the day and what to do.
+// daily makes a job that runs on all days or on weekdays: words are "remind me" or
+// nothing, which days, hour, minute, half of the day and what to do.
 func daily(_ conversation, words []string) []call {
 	hour, minute := 9, 0
 	switch {
-	case words[1] != "":
-		hour, minute = timeOfDay(words[1:4])
-	case strings.EqualFold(words[0], "evening"):
+	case words[2] != "":
+		hour, minute = timeOfDay(words[2:5])
+	case strings.EqualFold(words[1], "evening"):
 		hour = 18
 	}
-	days := "*"
-	if strings.EqualFold(words[0], "weekday") {
-		days = "1-5"
+	onDays := "*"
+	if strings.EqualFold(words[1], "weekday") {
+		onDays = "1-5"
 	}
-	what := strings.Trim(words[4], " .!?")
-	spec := strings.Join([]string{strconv.Itoa(minute), strconv.Itoa(hour), "* *", days}, " ")
-	return []call{callOf("cron", "action", "add", "cron_expr", spec, "message", what, "name", nameOf(what))}
+	spec := strings.Join([]string{strconv.Itoa(minute), strconv.Itoa(hour), "* *", onDays}, " ")
+	return repeated(words[0]+words[5], "cron_expr", spec)
+}
+
+func dailyLast(c conversation, words []string) []call {
+	return daily(c, append(append([]string{""}, words[1:]...), words[0]))
+}
+
+// repeated makes a job of what, which runs at the times that param says, or none if what
+// tells something instead of asking for it.
+func repeated(what, param string, times any) []call {
+	if statementForm.MatchString(what) {
+		return nil
+	}
+	what = strings.Trim(what, " .!?")
+	message := what
+	if begin := remindForm.FindString(what); begin != "" {
+		what = whatOf(what[len(begin):])
+		message = reminder + what
+	}
+	return []call{callOf("cron", "action", "add", param, times, "message", message, "name", nameOf(what))}
+}
+
+// whatOf returns what a person is to be reminded of.
+func whatOf(rest string) string {
+	what := whatForm.FindStringSubmatch(strings.TrimSpace(rest))[1]
+	return cmp.Or(strings.Join(strings.Fields(what), " "), "it is time")
 }
 
 // timeOfDay returns the time that an hour, minutes and a half of the day name.
@@ -263,7 +307,7 @@ func timeOfDay(words []string) (hour, minute int) {
 
 // nameOf returns the name of a job that says or does what.
 func nameOf(what string) string {
-	name := lazyregexp.New(`(?i)^say:? `).ReplaceAllString(what, "")
+	name := sayForm.ReplaceAllString(what, "")
 	if r := []rune(name); len(r) > 40 {
 		name = string(r[:40])
 	}
@@ -273,12 +317,20 @@ func nameOf(what string) string {
 // reminder begins the task of a job that reminds a person.
 const reminder = "Reminder: "
 
+// soonest is the shortest time until a reminder: an earlier one may be in the past before
+// the scheduler hears of it.
+const soonest = 5 * time.Second
+
 // remind makes a job that runs once: words are what is before the request and behind it.
 func remind(c conversation, words []string) []call {
 	rest := words[0] + words[1]
+	if everyForm.MatchString(rest) {
+		return nil
+	}
 	at := ""
 	if m := delayForm.FindStringSubmatch(rest); m != nil {
-		at = c.now.Add(span(m[1], m[2])).UTC().Format(time.RFC3339)
+		due := c.now.Add(max(span(m[1], m[2]), soonest) + time.Second - 1) // rounded up to a second
+		at = due.UTC().Format(time.RFC3339)
 		rest = strings.Replace(rest, m[0], "", 1)
 	} else if m := clockForm.FindStringSubmatch(rest); m != nil {
 		hour, minute := timeOfDay(m[1:])
@@ -292,7 +344,6 @@ func remind(c conversation, words []string) []call {
 	if at == "" {
 		return nil
 	}
-	what := whatForm.FindStringSubmatch(strings.TrimSpace(rest))[1]
-	what = cmp.Or(strings.Join(strings.Fields(what), " "), "it is time")
+	what := whatOf(rest)
 	return []call{callOf("cron", "action", "add", "at", at, "message", reminder+what, "name", nameOf(what))}
 }

@@ -132,21 +132,36 @@ func TestTour(t *testing.T) {
 	}
 }
 
-// What newcomers are offered to press is understood.
+// What newcomers are offered to press is understood, and nothing of it goes on for ever.
 func TestUnderstandsTheGreeting(t *testing.T) {
 	for _, words := range greeting.Suggestions() {
 		k := &talk{t: t, results: map[string]string{}}
 		if got, buttons := k.say(said + "]\n" + words); strings.Contains(got, "You said") || buttons == nil {
 			t.Errorf("%q: got %q", words, got)
 		}
+		for _, m := range k.history {
+			for _, made := range m.Calls {
+				if made.Name == "cron" && !strings.Contains(made.Args, `"at":`) {
+					t.Errorf("%q makes a job that goes on: %s", words, made.Args)
+				}
+			}
+		}
 	}
 }
 
-// What the gateway sends is answered without buttons and notice.
+// What the gateway sends is answered without buttons and notice. What is to be said is
+// said, whatever it means, and not done.
 func TestAnswersTheGateway(t *testing.T) {
+	long := strings.Repeat("drink some water and ", 9) + "smile"
 	for _, c := range []struct{ from, say, want string }{
 		{"schedule", "Reminder: stretch", "⏰ stretch"},
 		{"schedule", "say hi", "hi"},
+		{"schedule", "Reminder: write an email to anna.txt", "⏰ write an email to anna.txt"},
+		{"schedule", "Reminder: list my files", "⏰ list my files"},
+		{"schedule", "Reminder: read notes.md", "⏰ read notes.md"},
+		{"schedule", "say write hello to a.txt", "write hello to a.txt"},
+		{"schedule", "say read notes.md", "read notes.md"},
+		{"schedule", "Say: " + long, long},
 		{"schedule", "list my files", "My folder has:\n\n- 📄 a"},
 		{"schedule, to be answered with NOTHING_TO_SAY alone unless there is something", "look around", "NOTHING_TO_SAY"},
 		{"parent", "list my files", "My folder has:\n\n- 📄 a"},
@@ -160,6 +175,63 @@ func TestAnswersTheGateway(t *testing.T) {
 		if got, buttons := k.say("[Sat 2026-11-21 08:30, from the " + c.from + "]\n" + c.say); got != c.want || buttons != nil {
 			t.Errorf("%q: got %q, buttons %q; want %q", c.say, got, buttons, c.want)
 		}
+	}
+}
+
+// Jobs that share a name are stopped by their IDs, all of them; then there are none.
+func TestStopsJobsOfOneName(t *testing.T) {
+	k := &talk{t: t, results: map[string]string{"cron": "Created job 'hi' (id: j1)"}}
+	k.say("every 10 seconds say hi")
+	k.results["cron"] = "Created job 'hi' (id: j2)"
+	k.say("every minute say hi")
+	k.results["cron"] = "Created job 'stretch' (id: j3)"
+	k.say("remind me in a minute to stretch")
+	k.say("remind me in an hour to stretch") // j3 again: P6
+	k.results["cron"] = "Removed job"
+	for _, c := range []struct{ say, want string }{
+		{"Stop saying Hi", "j1 j2"}, {"stop saying hi", "hi"}, {"cancel the reminder stretch", "j3"}, {"stop saying ho", "ho"},
+	} {
+		before := len(k.history)
+		answer, _ := k.say(c.say)
+		var ids []string
+		for _, m := range k.history[before:] {
+			for _, made := range m.Calls {
+				var in struct {
+					JobID string `json:"job_id"`
+				}
+				if err := json.Unmarshal([]byte(made.Args), &in); err != nil {
+					t.Fatal(err)
+				}
+				if in.JobID != "" {
+					ids = append(ids, in.JobID)
+				}
+			}
+		}
+		if got := strings.Join(ids, " "); got != c.want || strings.Count(answer, "will not come again") != 1 {
+			t.Errorf("%q: removes %q and says %q; want %q", c.say, got, answer, c.want)
+		}
+	}
+}
+
+// An answer whose buttons cannot be sent is given without them.
+func TestAnswersWithoutButtons(t *testing.T) {
+	k := &talk{t: t, results: map[string]string{"message": "Error: the chat is gone", "list_dir": "📄 a"}}
+	for say, want := range map[string]string{"what can you do?": "Exact sums", "list my files": "📄 a"} {
+		k.say(say)
+		last := k.history[len(k.history)-1].Text
+		if !strings.Contains(last, want) || strings.Contains(last, "did not work") {
+			t.Errorf("%q: got %q", say, last)
+		}
+	}
+}
+
+// Programs that use the API get plain text, at once.
+func TestAnswersTheAPI(t *testing.T) {
+	req := llmtest.Say("what can you do?", allTools...)
+	req.System = `It is on the channel "api".`
+	msg, err := demo.New("demo").Generate(t.Context(), req, nil)
+	if err != nil || len(msg.Calls) != 0 || !strings.Contains(msg.Text, "Exact sums") {
+		t.Errorf("got %+v, %v", msg, err)
 	}
 }
 
