@@ -49,7 +49,7 @@ func TestTortureYear(t *testing.T) {
 		"usage": fmt.Sprint(bouts(40, 90), "d"), "keep": "archive",
 	}
 	inLife(t, map[string]any{"retention": periods}, func(l *life) {
-		y := &year{life: l, days: bouts(56, 365), messages: bouts(10, 200), chats: bouts(5, 40)}
+		y := &year{life: l, days: bouts(48, 365), messages: bouts(10, 200), chats: bouts(5, 40)}
 		flat := bouts(42, 180)
 		for y.day = 1; y.day <= y.days; y.day++ {
 			y.live()
