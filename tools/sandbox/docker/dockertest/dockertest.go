@@ -103,7 +103,20 @@ func write(state string, c Container) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(state, c.Name+".json"), text, 0o600)
+	file := filepath.Join(state, c.Name)
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file+".json") // whoever reads it, finds it whole
+}
+
+// lock keeps other commands from changing containers until unlock is called.
+func (d *docker) lock() (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(d.state, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}, err
+	}
+	return func() { _ = file.Close() }, syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
 }
 
 // Main is the command docker, if it was started under that name. It returns otherwise.
@@ -327,6 +340,11 @@ func (c *Container) readEnviron() error {
 }
 
 func (d *docker) start(given map[string][]string, rest []string) (code int, err error) {
+	unlock, err := d.lock()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { unlock() }()
 	c, err := read(d.file(rest[0]))
 	if err != nil {
 		return 0, fmt.Errorf("No such container: %s", rest[0]) //nolint:staticcheck // Docker's words
@@ -352,7 +370,11 @@ func (d *docker) start(given map[string][]string, rest []string) (code int, err 
 	if err := write(d.state, c); err != nil {
 		return 0, err
 	}
+	unlock()
 	_ = cmd.Wait()
+	if unlock, err = d.lock(); err != nil {
+		return 0, err
+	}
 	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	c.State.ExitCode = status.ExitStatus()
 	if status.Signaled() {
@@ -376,6 +398,11 @@ func (d *docker) inspect(rest []string) error {
 }
 
 func (d *docker) remove(names []string) error {
+	unlock, err := d.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for _, name := range names {
 		c, err := read(d.file(name))
 		if err != nil {
