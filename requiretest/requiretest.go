@@ -5,6 +5,7 @@ package requiretest
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -13,6 +14,9 @@ const (
 	Variable = "PARLEY_REQUIRE"
 	// All is the value of Variable that lets nothing be missing.
 	All = "all"
+	// PackagesVariable is the name in the environment of the folder in which npm has installed the
+	// packages that tests use, beside its node_modules.
+	PackagesVariable = "PARLEY_MCP_PACKAGES"
 )
 
 // Program returns the path of a program that t needs.
@@ -21,6 +25,16 @@ func Program(t testing.TB, name string) string {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		Missing(t, err)
+	}
+	return path
+}
+
+// PackageFile returns the path of a file of an npm package that t needs, such as "axe-core/axe.min.js".
+func PackageFile(t testing.TB, file string) string {
+	t.Helper()
+	path := filepath.Join(os.Getenv(PackagesVariable), "node_modules", file)
+	if _, err := os.Stat(path); err != nil {
+		Missing(t, PackagesVariable+" is to name a folder with the npm packages:", err)
 	}
 	return path
 }

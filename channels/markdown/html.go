@@ -39,6 +39,7 @@ var linking = sync.OnceValue(func() parser.Parser {
 	p := newGrammar()
 	p.AddOptions(parser.WithInlineParsers(util.Prioritized(extension.NewLinkifyParser(
 		extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"})), 999)))
+	p.AddOptions(parser.WithASTTransformers(util.Prioritized(headingLevels{}, 2)))
 	return p
 })
 
@@ -123,13 +124,35 @@ func (itemNumbers) Transform(doc *ast.Document, reader text.Reader, _ parser.Con
 	})
 }
 
-// heading writes a heading of a lower level than those of the page.
+// headingLevels gives headings the level that they have on a page with a title: the first is of the
+// second, and none is more than one below the one before it, whatever was written.
+type headingLevels struct{}
+
+// Transform implements [parser.ASTTransformer].
+func (headingLevels) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
+	var above []int // the levels, as written, of the headings that the present one is below
+	// The function returns no errors.
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		h, isHeading := n.(*ast.Heading)
+		if !entering || !isHeading {
+			return ast.WalkContinue, nil
+		}
+		for len(above) > 0 && above[len(above)-1] >= h.Level {
+			above = above[:len(above)-1]
+		}
+		above = append(above, h.Level)
+		h.Level = min(len(above)+1, 6)
+		return ast.WalkContinue, nil
+	})
+}
+
+// heading writes a heading.
 func (tags) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	mark := "<h"
 	if !entering {
 		mark = "</h"
 	}
-	_, err := w.WriteString(mark + string("3456"[min(n.(*ast.Heading).Level, 4)-1]) + ">")
+	_, err := w.WriteString(mark + strconv.Itoa(n.(*ast.Heading).Level) + ">")
 	return ast.WalkContinue, err
 }
 

@@ -20,7 +20,8 @@ func TestHTML(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"words", "**bold** and *it* and ~~no~~ and `x<y`", "<p><strong>bold</strong> and <em>it</em> and <del>no</del> and <code>x&lt;y</code></p>\n"},
 		{"a line stays a line", "one\ntwo", "<p>one<br>\ntwo</p>\n"},
-		{"headings stay below those of the page", "# a\n##### b", "<h3>a</h3><h6>b</h6>"},
+		{"headings stay below that of the page, and leave out no level", "## a\n##### b\n#### c\n# d\n##### e", "<h2>a</h2><h3>b</h3><h3>c</h3><h2>d</h2><h3>e</h3>"},
+		{"there are six levels", "# 1\n## 2\n### 3\n#### 4\n##### 5\n###### 6", "<h2>1</h2><h3>2</h3><h4>3</h4><h5>4</h5><h6>5</h6><h6>6</h6>"},
 		{"code has its language", "```go\na < b\n```", "<pre><code class=\"language-go\">a &lt; b\n</code></pre>\n"},
 		{"a fence without an end", "```\na", "<pre><code>a\n</code></pre>\n"},
 		{"a language that breaks out", "```x\"><b>\na\n```", "<p>x&#34;&gt;&lt;b&gt;</p>\n<pre><code>a\n</code></pre>\n"},
@@ -69,7 +70,7 @@ func FuzzHTML(f *testing.F) {
 	for _, s := range []string{"<script>", "[a](javascript:x)", "![a](http://b.c)", "```a\"b\nc", "|a|\n|-|\n|<b>|", "<http://a.b/\">", "# a\n- [ ] b\n> c", "http://a.b/<x>\"'"} {
 		f.Add(s)
 	}
-	allowed := strings.Fields("p br strong em del code pre h3 h4 h5 h6 ul ol li blockquote hr table thead tbody tr th td a input")
+	allowed := strings.Fields("p br strong em del code pre h2 h3 h4 h5 h6 ul ol li blockquote hr table thead tbody tr th td a input")
 	f.Fuzz(func(t *testing.T, src string) {
 		out := markdown.HTML(src)
 		d := xml.NewDecoder(bytes.NewReader([]byte("<x>" + out + "</x>")))

@@ -1086,6 +1086,7 @@ func accessible(t *testing.T, browser context.Context) {
 	if live := eval[bool](b, `!!document.querySelector("#making").closest("[aria-live], [role=log], [role=status]")`); live {
 		t.Error("each word of a draft is read out")
 	}
+	webtest.AxeEverywhere(b.ctx, t, "a conversation")
 }
 
 func text(v *accessibility.Value) string {

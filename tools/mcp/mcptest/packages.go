@@ -14,23 +14,15 @@ import (
 
 // PackagesVariable is the environment variable that names a folder in which npm has installed the
 // packages that tests use, beside its node_modules.
-const PackagesVariable = "PARLEY_MCP_PACKAGES"
+const PackagesVariable = requiretest.PackagesVariable
 
 // Package returns the path of a file of an npm package of the scope @modelcontextprotocol, such as
 // "server-memory/dist/index.js". A test that needs one that is missing, or Node, ends as
 // requiretest says.
 func Package(t testing.TB, file string) string {
 	t.Helper()
-	path := filepath.Join(os.Getenv(PackagesVariable), "node_modules", "@modelcontextprotocol", file)
-	_, missing := os.Stat(path)
-	if missing == nil {
-		_, missing = exec.LookPath("node")
-	}
-	if missing == nil {
-		return path
-	}
-	requiretest.Missing(t, PackagesVariable+" is to name a folder with the npm packages:", missing)
-	return ""
+	requiretest.Program(t, "node")
+	return requiretest.PackageFile(t, filepath.Join("@modelcontextprotocol", file))
 }
 
 // ClientScenarios returns the names of the scenarios of the conformance suite at path that are for clients.
