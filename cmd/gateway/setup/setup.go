@@ -1,0 +1,111 @@
+// Package setup writes what a new installation begins with, and the service that runs it at every start of the machine.
+// It never changes a file that is there, but for the service's own.
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/host"
+	"parley/workspace"
+)
+
+// Config writes the first config, and tells out whether it did.
+func Config(out io.Writer, file string, text []byte) error {
+	wrote, err := host.WriteNewFile(file, text)
+	if err != nil {
+		return fmt.Errorf("write config: %w", err)
+	}
+	tell(out, wrote, file)
+	return nil
+}
+
+// Folders makes the data folder and the workspace, with the agent's first files in it, and tells out what it wrote.
+func Folders(out io.Writer, dataDir, workspaceDir string) error {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	w, err := workspace.Open(workspaceDir)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	wrote, err := w.Seed()
+	if err != nil {
+		return fmt.Errorf("write first files: %w", err)
+	}
+	for _, name := range wrote {
+		tell(out, true, filepath.Join(workspaceDir, name))
+	}
+	if len(wrote) == 0 {
+		tell(out, false, workspaceDir)
+	}
+	return nil
+}
+
+func tell(out io.Writer, wrote bool, file string) {
+	verb := "kept "
+	if wrote {
+		verb = "wrote"
+	}
+	fmt.Fprintln(out, verb, file)
+}
+
+// NextSteps tells out what is left to do for whoever has a config, and gave flags to find it.
+func NextSteps(out io.Writer, config, flags string) error {
+	_, err := fmt.Fprintf(out, `
+Next:
+ 1. Name a model: export OPENAI_API_KEY=…, or write "models" in %[1]s.
+ 2. Connect Telegram: get a token from @BotFather, export TELEGRAM_BOT_TOKEN=…,
+    and remove the // before each line of "telegram" in the same file.
+ 3. Run: parley doctor%[2]s, then: parley%[2]s
+`, config, flags)
+	return err
+}
+
+// A Service is what systemd is to run for a user, now and at every start.
+type Service struct {
+	DataDir string
+	Config  string // the file that must be there at each start; "" if there is none
+	Units   string // the user's folder of settings, $XDG_CONFIG_HOME
+}
+
+// Install writes the service and the file of its secrets, starts it, and tells out what it did.
+func (s Service) Install(ctx context.Context, out io.Writer) error {
+	if err := s.install(ctx, out); err != nil {
+		return fmt.Errorf("install service: %w", err)
+	}
+	return nil
+}
+
+func (s Service) install(ctx context.Context, out io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if strings.Contains(self, "go-build") {
+		return errors.New(`this is the program of "go run", which is gone when it ends: ` +
+			"first go install ./cmd/gateway or make, and run that")
+	}
+	args := []string{self, "--data", s.DataDir}
+	if s.Config != "" {
+		args = append(args, "--config", s.Config)
+	}
+	args = append(args, "run", "--service")
+	secrets := filepath.Join(s.DataDir, "environment")
+	file := host.UnitFile(s.Units)
+	if err := host.WriteFile(file, []byte(host.Unit(args, secrets))); err != nil {
+		return err
+	}
+	const heading = "# Keys and tokens that config.json names, one NAME=value a line.\n"
+	if _, err := host.WriteNewFile(secrets, []byte(heading)); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "wrote %s\nkeys and tokens go into %s\n", file, secrets)
+	return host.StartUnit(ctx, out, filepath.Base(file))
+}
