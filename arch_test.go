@@ -69,8 +69,8 @@ var rooms = map[string]string{
 	"agent/trimming":        "agent/conversation chat store",
 	"agent/summary":         "agent/budget agent/conversation chat llm memory tools",
 	"tools/mcp/serve":       "chat llm scheduler scheduler/jobs store texts tools workspace",
-	"web/layout":            "response",
-	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout web/toolpages",
+	"web/layout":            "chat response",
+	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout",
 	"web/toolpages":         "chat response store tools tools/custom tools/policy web/layout",
 }
 

@@ -40,9 +40,13 @@ func (a *admin) views() []route {
 	)
 }
 
-// tools returns the routes of the policy, custom tools, approvals and MCP servers.
-func (a *admin) tools() (routes []route) {
-	for _, rt := range append(a.cfg.Gateway.ToolAdmin.Routes(), a.cfg.Gateway.MCP.Routes()...) {
+// others returns the routes of the pages in packages of their own.
+func (a *admin) others() (routes []route) {
+	all := append(a.cfg.Gateway.ToolAdmin.Routes(), a.cfg.Gateway.MCP.Routes()...)
+	for _, pages := range a.cfg.Gateway.Pages {
+		all = append(all, pages.Routes()...)
+	}
+	for _, rt := range all {
 		may := administrator
 		if rt.Anybody {
 			may = person

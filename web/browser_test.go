@@ -197,3 +197,37 @@ func shoot(t *testing.T, ctx context.Context, page string) {
 		t.Fatal(err)
 	}
 }
+
+// On a phone the navigation is a drawer: a button opens it, and Escape closes it.
+func TestNavigationOnAPhone(t *testing.T) {
+	ctx, end := context.WithTimeout(webtest.Browser(t), 2*time.Minute)
+	defer end()
+	at, f := served(t)
+	link, err := f.Link(t.Context(), ownerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 800), chromedp.Navigate(link)); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Until(ctx, t, `document.body.innerText.includes("chat / for owner")`)
+	if err := chromedp.Do(ctx, chromedp.Navigate(at+"/owner")); err != nil {
+		t.Fatal(err)
+	}
+	const hidden = `!document.querySelector("#nav").checkVisibility()`
+	webtest.Until(ctx, t, hidden)
+	webtest.Until(ctx, t, `[...document.querySelectorAll("a, button")].filter(e => e.checkVisibility() && !e.matches(".skip, main p a")).every(e => e.getBoundingClientRect().height >= 44 || e.matches(".name"))`)
+	if err := chromedp.Do(ctx, chromedp.Click(`[popovertarget=nav]`)); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Until(ctx, t, `document.querySelector("#nav").checkVisibility() && [...document.querySelectorAll("#nav li a")].every(e => e.getBoundingClientRect().height >= 44)`)
+	shoot(t, ctx, "owner drawer")
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 800), chromedp.KeyEvent("\x1b")); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Until(ctx, t, hidden)
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1100, 800)); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Until(ctx, t, `document.querySelector("#nav").checkVisibility()`) // there is room for it beside the page
+}

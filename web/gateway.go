@@ -12,6 +12,7 @@ import (
 	"parley/llm"
 	"parley/memory"
 	"parley/redact"
+	"parley/web/layout"
 	"parley/web/mcppages"
 	"parley/web/toolpages"
 )
@@ -25,6 +26,7 @@ type Gateway struct {
 	Notes         *memory.Notes // long-term memory
 	ToolAdmin     toolpages.Admin
 	MCP           mcppages.Admin
+	Pages         []layout.Pages // further pages of the owner
 
 	Model    func() string                  // the name of the model that answers
 	Reasons  func(context.Context) []string // why the gateway is not ready; empty when it is

@@ -158,7 +158,7 @@ func (s *Server) routes() []route {
 	if s.cfg.SignIn != nil {
 		own = append(own, route{"GET /oauth/", anyone, s.serviceSignIn})
 	}
-	return slices.Concat(own, s.admin.views(), s.admin.actions(), s.admin.tools())
+	return slices.Concat(own, s.admin.views(), s.admin.actions(), s.admin.others())
 }
 
 // Patterns returns the patterns of all routes, as http.ServeMux has them.

@@ -21,7 +21,6 @@ import (
 	"parley/tools/mcp/pins"
 	"parley/tools/mcp/signin"
 	"parley/web/layout"
-	"parley/web/toolpages"
 )
 
 // An Admin serves the page and the API.
@@ -36,11 +35,11 @@ const (
 )
 
 // Routes returns all routes. They are for owners only.
-func (a Admin) Routes() []toolpages.Route {
+func (a Admin) Routes() []layout.Route {
 	if a.Manager == nil {
 		return nil
 	}
-	return []toolpages.Route{
+	return []layout.Route{
 		{Pattern: "GET " + pagePath, Handle: a.listPage},
 		{Pattern: "GET " + pagePath + "/server", Handle: a.serverPage},
 		{Pattern: "GET " + apiPath, Handle: a.list},

@@ -8,12 +8,13 @@ import (
 	"parley/chat"
 	"parley/response"
 	"parley/tools/custom"
+	"parley/web/layout"
 )
 
 // customRoutes returns the routes of custom tools.
-func (a *Admin) customRoutes() []Route {
+func (a *Admin) customRoutes() []layout.Route {
 	const api = "/api/admin/custom-tools"
-	return []Route{
+	return []layout.Route{
 		{Pattern: "GET " + api, Handle: a.listCustom},
 		{Pattern: "POST " + api, Handle: a.saveCustom},
 		{Pattern: "DELETE " + api, Handle: a.deleteCustom},

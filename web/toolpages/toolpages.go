@@ -18,6 +18,7 @@ import (
 	"parley/store"
 	"parley/tools/custom"
 	"parley/tools/policy"
+	"parley/web/layout"
 )
 
 // An Admin serves the pages and the API, of what its fields show and change.
@@ -57,23 +58,12 @@ type Change struct {
 	Who, What string
 }
 
-// A Handler answers a request of somebody who may make it. The error may be a
-// response.Problem.
-type Handler func(w http.ResponseWriter, r *http.Request, who chat.Sender) error
-
-// A Route is a pattern of http.ServeMux with what answers it.
-type Route struct {
-	Pattern string
-	Anybody bool // who is signed in may use it, and not only owners
-	Handle  Handler
-}
-
 // Routes returns all routes.
-func (a *Admin) Routes() []Route {
+func (a *Admin) Routes() []layout.Route {
 	if a.Policy == nil {
 		return nil
 	}
-	routes := []Route{
+	routes := []layout.Route{
 		{Pattern: "GET /admin/policy", Handle: a.policyPage},
 		{Pattern: "POST /admin/policy", Handle: a.savePolicyForm},
 		{Pattern: "GET /admin/approvals", Handle: a.approvalsPage},
@@ -87,13 +77,13 @@ func (a *Admin) Routes() []Route {
 		{Pattern: "/api/admin/", Handle: notFound},
 	}
 	for _, r := range a.customRoutes() {
-		routes = append(routes, Route{Pattern: r.Pattern, Handle: a.whenOn(r.Handle)})
+		routes = append(routes, layout.Route{Pattern: r.Pattern, Handle: a.whenOn(r.Handle)})
 	}
 	return routes
 }
 
 // whenOn returns handle as long as custom tools are on. Otherwise it says that they are off.
-func (a *Admin) whenOn(handle Handler) Handler {
+func (a *Admin) whenOn(handle layout.Handler) layout.Handler {
 	return func(w http.ResponseWriter, r *http.Request, who chat.Sender) error {
 		switch {
 		case !a.CustomOff():
