@@ -187,24 +187,33 @@ func (v *Versions) trim(ctx context.Context, h *head) error {
 		return nil
 	}
 	needed := map[string]bool{}
-	for _, sum := range h.Files {
-		needed[prefix(h.Who)+sum] = true
+	byFile := map[string]map[string]bool{}
+	need := func(name string, sums ...string) {
+		if byFile[name] == nil {
+			byFile[name] = map[string]bool{}
+		}
+		for _, sum := range sums {
+			needed[prefix(h.Who)+sum] = true
+			byFile[name][sum] = true
+		}
+	}
+	for name, sum := range h.Files {
+		need(name, sum)
 	}
 	for c, err := range v.back(ctx, h) {
 		if err != nil {
 			return err
 		}
-		for _, e := range c.Files {
-			needed[prefix(h.Who)+e.Before] = true
-			needed[prefix(h.Who)+e.After] = true
+		for name, e := range c.Files {
+			need(name, e.Before, e.After)
 		}
-		for _, e := range c.Asks {
-			needed[prefix(h.Who)+e.Before] = true
-			needed[prefix(h.Who)+e.After] = true
+		for name, e := range c.Asks {
+			need(name, e.Before, e.After)
 		}
 	}
 	oldest := key(h.Who, h.Last-maxChanges+1)
 	return errors.Join(
+		v.trimOrigins(ctx, h.Who, byFile),
 		forget(ctx, v.changes, h.Who, func(k string) bool { return k >= oldest }),
 		forget(ctx, v.texts, h.Who, func(k string) bool { return needed[k] }))
 }

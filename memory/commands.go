@@ -26,7 +26,12 @@ func (n *Notes) MemoryCommand(ctx context.Context, m chat.Message) (string, erro
 
 // RememberCommand answers the slash command /remember.
 func (n *Notes) RememberCommand(ctx context.Context, m chat.Message) (string, error) {
-	return n.Remember(ctx, whose(m), argument(m), m.Key())
+	return n.remember(ctx, Change{Who: whose(m), Key: m.Key(), Session: m.Session()}, argument(m))
+}
+
+// WhyCommand answers what the agent knows about the words of a question, and where each line of it comes from.
+func (n *Notes) WhyCommand(ctx context.Context, m chat.Message) (string, error) {
+	return n.Explain(ctx, whose(m), argument(m))
 }
 
 // ForgetCommand answers the slash command /forget.

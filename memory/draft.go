@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +28,7 @@ type draft struct {
 	most     int               // bytes that each may have
 	why      string
 	done     bool
+	from     map[mark][]int64 // cursors of the entries that the model named for a new line
 }
 
 // run lets the model edit until it is done. An error is like those of the model.
@@ -38,6 +40,7 @@ func (s *draft) run(ctx context.Context, model llm.Model, system, told string) e
 	}
 	said := []llm.Message{{Role: llm.User, Text: ask + "What was said since, each line behind a mark:\n\n" + told}}
 	s.now = maps.Clone(s.was)
+	s.from = map[mark][]int64{}
 	for n := 0; n < maxRounds && !s.done; n++ {
 		m, err := model.Generate(ctx, llm.Request{System: system, Messages: said, Tools: draftTools}, nil)
 		switch {
@@ -62,7 +65,10 @@ func (s *draft) run(ctx context.Context, model llm.Model, system, told string) e
 
 // call carries out a call of the model, and returns the answer for it.
 func (s *draft) call(c llm.ToolCall) string {
-	var in struct{ File, Old, New, Why string }
+	var in struct {
+		File, Old, New, Why string
+		From                any // whatever the model makes of it: it is only a hint
+	}
 	if json.Unmarshal([]byte(c.Args), &in) != nil {
 		return "The arguments are no JSON object of texts. Nothing was changed."
 	}
@@ -72,12 +78,34 @@ func (s *draft) call(c llm.ToolCall) string {
 		s.why = in.Why
 		return "Good night."
 	case "edit_memory":
+		before := s.now[in.File]
 		if err := s.edit(in.File, in.Old, in.New); err != nil {
 			return "Nothing was changed: " + err.Error() + "."
+		}
+		for _, m := range newMarks(in.File, before, s.now[in.File]) {
+			s.from[m] = cursors(in.From)
 		}
 		return fmt.Sprintf("%s has %d bytes now.", in.File, len(s.now[in.File]))
 	}
 	return fmt.Sprintf("There is no tool named %q; there are edit_memory and done.", c.Name)
+}
+
+// cursors returns the numbers of entries in what a model wrote: a number, or a list of numbers or texts.
+func cursors(v any) (all []int64) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, one := range list {
+		switch one := one.(type) {
+		case float64:
+			all = append(all, int64(one))
+		case string:
+			n, _ := strconv.ParseInt(strings.TrimPrefix(one, "Entry "), 10, 64) // no entry is number 0
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 func (s *draft) edit(file, old, add string) error {
@@ -137,7 +165,8 @@ var draftTools = []llm.ToolSpec{{
 "file":{"type":"string","description":"name of the file, as it is shown"},
 "old":{"type":"string",
 "description":"the text to replace, copied letter by letter; it must occur exactly once; empty to add new at the end"},
-"new":{"type":"string","description":"the text to put in its place; empty to remove old"}},
+"new":{"type":"string","description":"the text to put in its place; empty to remove old"},
+"from":{"type":"array","items":{"type":"integer"},"description":"numbers of the entries that new comes from"}},
 "required":["file","old","new"],"additionalProperties":false}`),
 }, {
 	Name:        "done",

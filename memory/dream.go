@@ -93,7 +93,7 @@ func (d *Dreamer) DreamAll(ctx context.Context) (read, made int, err error) {
 
 // batch makes one change from the next entries, and returns how many those were.
 func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read int, err error) {
-	c = Change{Who: who, By: "dream"}
+	c = Change{Who: who, By: byDream, origins: map[mark]Origin{}}
 	var was map[string]string
 	err = d.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
 		c.From, was = h.Cursor, texts
@@ -231,7 +231,8 @@ func (d *Dreamer) think(
 			system = hearsayInstructions
 		}
 		maps.DeleteFunc(s.was, func(name, _ string) bool { return (name == heardFile) != tainted })
-		told := d.describe(entries, tainted)
+		read := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Tainted != tainted })
+		told := d.describe(read)
 		if told == "" {
 			continue
 		}
@@ -255,27 +256,29 @@ func (d *Dreamer) think(
 			c.Why = strings.TrimPrefix(c.Why+"; "+d.say().HeardFromOthers, "; ")
 			c.Tainted = true
 		}
+		for name, text := range s.now {
+			for _, m := range newMarks(name, s.was[name], text) {
+				c.origins[m] = derive(m.line, read, s.from[m])
+			}
+		}
 		maps.Copy(texts, s.now)
 	}
 	return texts, nil
 }
 
-// describe formats the entries for a model: those that are tainted, or those that
-// are not.
-func (d *Dreamer) describe(entries []Entry, tainted bool) string {
+// describe formats the entries for a model.
+func (d *Dreamer) describe(entries []Entry) string {
 	var all []string
 	for _, e := range entries {
-		if e.Tainted == tainted {
-			by := ""
-			if tainted {
-				by = ", hearsay: it contains untrusted content"
-			}
-			all = append(
-				all,
-				fmt.Sprintf("Entry %d, %s, in %s%s:\n%s", e.Cursor, e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"),
-					e.Session, by, quote(e.Text)),
-			)
+		by := ""
+		if e.Tainted {
+			by = ", hearsay: it contains untrusted content"
 		}
+		all = append(
+			all,
+			fmt.Sprintf("Entry %d, %s, in %s%s:\n%s", e.Cursor, e.Time.In(d.Zone).Format("Monday 2006-01-02 15:04"),
+				e.Session, by, quote(e.Text)),
+		)
 	}
 	return strings.Join(all, "\n\n")
 }

@@ -64,6 +64,12 @@ func (n *Notes) answer(err error, text string) (string, error) {
 
 // Remember adds text to the memory of who.
 func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string) (string, error) {
+	return n.remember(ctx, Change{Who: who, Key: key}, text)
+}
+
+// remember adds text as the change c.
+func (n *Notes) remember(ctx context.Context, c Change, text string) (string, error) {
+	c.By = "/remember"
 	switch text = chat.OneLine(text); {
 	case text == "":
 		return n.say().RememberUsage, nil
@@ -72,7 +78,7 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 	}
 	_, err := n.Versions.edit(
 		ctx,
-		Change{Who: who, By: "/remember", Key: key},
+		c,
 		func(_ *head, texts map[string]string) error {
 			memory, there := texts[memoryFile]
 			memory = ended(memory) + "- noted " + time.Now().In(n.Zone).Format(time.DateOnly) + ": " + text + "\n"

@@ -48,8 +48,8 @@ type Change struct {
 	ID   string      `json:"id"` // number of the change, per person, from 1
 	Who  chat.Person `json:"who"`
 	Time time.Time   `json:"time"`
-	// By is "dream", "edited" (by hand or with a tool), "/remember", "/forget" or
-	// "restore 7".
+	// By is "dream", "edited" (by hand or with a tool), "page" (the owner's), "/remember",
+	// "/forget", "accept 7" or "restore 7".
 	By    string          `json:"by"`
 	Key   string          `json:"key,omitempty"` // of the request, which makes only one change if repeated
 	Why   string          `json:"why,omitempty"`
@@ -59,7 +59,17 @@ type Change struct {
 	From    int64           `json:"from"`              // cursor before the entries that a dream read
 	To      int64           `json:"to"`                // cursor of the last of them; From in any other change
 	Tainted bool            `json:"tainted,omitempty"` // it contains untrusted content (R-S14)
+	Session chat.SessionID  `json:"session,omitempty"` // the conversation in which it was made, if known
+
+	origins map[mark]Origin // of lines that a dream writes or proposes
 }
+
+// Who made a Change, if it was neither an order nor an undoing.
+const (
+	byDream = "dream"
+	byHand  = "edited" // by hand or with a tool
+	byPage  = "page"   // on the owner's page
+)
 
 // An Edit has the digests of the texts before and after a Change: "" if the file
 // was empty or did not exist.
@@ -96,6 +106,7 @@ type Versions struct {
 	heads   store.Table[head]   // by person
 	changes store.Table[Change] // by person and number
 	texts   store.Bucket        // contents of files, by person and digest
+	origins store.Table[Origin] // by person, file and digest of the line
 }
 
 // NewVersions returns the Versions of the memory in files, stored in s.
@@ -105,6 +116,7 @@ func NewVersions(files Disk, s store.Store, log *slog.Logger) *Versions {
 		heads:   store.NewTable(s.Bucket(store.BucketMemoryHeads), store.Report[head]),
 		changes: store.NewTable(s.Bucket(store.BucketMemoryChanges), store.Report[Change]),
 		texts:   s.Bucket(store.BucketMemoryTexts),
+		origins: store.NewTable(s.Bucket(store.BucketMemoryOrigins), store.Forget[Origin](log, "origin of memory")),
 	}
 }
 
@@ -182,7 +194,7 @@ func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, t
 		return err
 	}
 	defer unlock()
-	h, texts, err := v.current(ctx, who)
+	h, texts, err := v.current(ctx, Change{Who: who, By: byHand})
 	if err != nil {
 		return fmt.Errorf("memory of %s: %w", who, err)
 	}
@@ -192,10 +204,10 @@ func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, t
 	return nil
 }
 
-// current finishes what a crash broke off, makes a Change of what somebody else did
-// to the files, and returns the state of who's memory. The caller holds the lock.
-func (v *Versions) current(ctx context.Context, who chat.Person) (*head, map[string]string, error) {
-	h, err := v.head(ctx, who)
+// current finishes what a crash broke off, makes the Change c of what somebody else did
+// to the files, and returns the state of that person's memory. The caller holds the lock.
+func (v *Versions) current(ctx context.Context, c Change) (*head, map[string]string, error) {
+	h, err := v.head(ctx, c.Who)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,8 +216,8 @@ func (v *Versions) current(ctx context.Context, who chat.Person) (*head, map[str
 			return nil, nil, err
 		}
 	}
-	texts := v.read(who)
-	_, err = v.commit(ctx, h, Change{By: "edited"}, texts)
+	texts := v.read(c.Who)
+	_, err = v.commit(ctx, h, c, texts)
 	return h, texts, err
 }
 
@@ -268,6 +280,9 @@ func (v *Versions) commit(ctx context.Context, h *head, c Change, texts map[stri
 	c.ID = strconv.FormatInt(h.Last, 10)
 	c.Who = h.Who
 	c.Time = time.Now()
+	if err := v.noteOrigins(ctx, c); err != nil {
+		return Change{}, err
+	}
 	h.Pending = &c
 	if err := v.save(ctx, h); err != nil {
 		return Change{}, err

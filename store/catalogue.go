@@ -23,6 +23,7 @@ const (
 	BucketMCPSignIns       = "mcp sign-ins"
 	BucketMemoryChanges    = "memory changes"
 	BucketMemoryHeads      = "memory heads"
+	BucketMemoryOrigins    = "memory origins"
 	BucketMemoryTexts      = "memory texts"
 	BucketPaired           = "paired"
 	BucketPairing          = "pairing"
@@ -108,6 +109,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketMCPSignIns, "sign-ins to MCP servers, encrypted", "tools/mcp/signin, when they end"},
 		{"bucket", BucketMemoryChanges, "changes of long-term memory", "memory, all but the last 200 of a person"},
 		{"bucket", BucketMemoryHeads, "the state of each person's memory", "owners, who let people in: one value each"},
+		{"bucket", BucketMemoryOrigins, "where lines of memory come from", "memory, when no kept text has the line"},
 		{"bucket", BucketMemoryTexts, "texts of memory files, by digest", "memory, when no change needs them"},
 		{"bucket", BucketPaired, "people who were let in", "owners, who unpair them"},
 		{"bucket", BucketPairing, "requests to be let in", "channels, after an hour"},

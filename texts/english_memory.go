@@ -3,6 +3,7 @@ package texts
 func englishMemory() Memory {
 	return Memory{
 		Skills: englishSkills(),
+		Why:    englishMemoryWhy(),
 
 		NoChange:      "There is no such change; `/dream log` lists them.",
 		ChangeDamaged: "That change is damaged on disk.",
@@ -34,5 +35,20 @@ func englishMemory() Memory {
 			"in the way.",
 		DamagedOnDisk: "damaged on disk",
 		Proposed:      " (proposed: %s; `/dream accept %s` makes it so)",
+	}
+}
+
+func englishMemoryWhy() MemoryWhy {
+	return MemoryWhy{
+		Usage:         "What do you wonder about? `/why WORDS` shows what I remember about it, and from where.",
+		Nothing:       "Nothing in my notes is about that.",
+		Unknown:       "Where this comes from is not known.",
+		UnknownBefore: "Where this comes from is not known: it is older than %s.",
+		Conversation:  "%s on %s",
+		Dream:         "From what was said in %s; noted on %s.",
+		DreamOneOf:    "From one or more of %d parts of conversations, most likely %s; noted on %s.",
+		Said:          "Written by %s in %s on %s.",
+		ByHand:        "Written by %s on %s.",
+		Untrusted:     "It is based on content that nobody vouches for.",
 	}
 }

@@ -3,6 +3,7 @@ package texts
 // Memory is what is said of what is remembered.
 type Memory struct {
 	Skills Skills
+	Why    MemoryWhy
 
 	NoChange, ChangeDamaged, ChangeGone string // a change that cannot be shown or undone
 
@@ -29,4 +30,18 @@ type Memory struct {
 	HeardFromOthers string // … it is about what others said
 	PassedOver      Format // … how often the model failed, over which parts of past conversations: from, to
 	Proposed        Format // after a change: files, the ID of the change
+}
+
+// MemoryWhy says where lines of memory come from.
+type MemoryWhy struct {
+	Usage         string
+	Nothing       string // no line of memory has the words
+	Unknown       string // where a line comes from was never recorded
+	UnknownBefore Format // … and it is older than this time
+	Conversation  Format // a session, the time of what was said in it
+	Dream         Format // conversations, the time of the dream that made the line
+	DreamOneOf    Format // of how many parts of conversations the line may be, the likeliest of these, the time
+	Said          Format // who or what wrote the line, such as "/remember"; the session, the time
+	ByHand        Format // who or what wrote the line, the time
+	Untrusted     string // after one of these: the line is based on untrusted content
 }
