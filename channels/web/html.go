@@ -55,6 +55,7 @@ func (p page) html() g.Node {
 		p.head(),
 		h.Body(
 			h.Data("talk", p.ID),
+			h.Data("person", p.Who.ID),
 			h.Data("last", number(p.Last)),
 			h.Data("max-file", strconv.FormatInt(p.MaxFile, 10)),
 			h.Data("blocked", strings.Join(p.Blocked, " ")),
@@ -77,9 +78,12 @@ func (p page) head() g.Node {
 		h.TitleEl(g.Text(p.Title+" – Parley")),
 		h.Link(h.Rel("icon"), h.Href(p.Assets+"/icon.svg")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/page.css")),
+		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/app.css")),
 		preload("wire.js"),
 		preload("view.js"),
 		preload("write.js"),
+		preload("upload.js"),
+		preload("phone.js"),
 		preload("conversations.js"),
 		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
 	)

@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"mime"
 	"net/http"
+	"net/url"
 	"time"
 
 	"parley/channels/network"
@@ -19,7 +21,25 @@ const maxBody = 512 << 10 // bytes of a request in JSON
 // Serve serves the conversations and files of who, who is signed in. Those of other
 // people do not exist for them. The caller has refused cross-origin requests.
 func (c *Channel) Serve(w http.ResponseWriter, r *http.Request, who chat.Sender) {
+	if !isMeantFor(r, who.ID) {
+		c.writeError(request{w: w, r: r, who: who}, response.Problem{
+			Status: http.StatusPreconditionFailed,
+			Text:   "Somebody else has signed in since this page was loaded.",
+		})
+		return
+	}
 	c.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, who)))
+}
+
+// isMeantFor reports whether r comes from a page that was made for person, or does not say for whom. A tab of
+// somebody who was signed in before must neither write nor read in the name of who is signed in now.
+func isMeantFor(r *http.Request, person string) bool {
+	meant := cmp.Or(r.Header.Get("X-Parley-Person"), url.QueryEscape(r.URL.Query().Get("person")))
+	if meant == "" {
+		return true
+	}
+	meant, err := url.QueryUnescape(meant)
+	return err == nil && meant == person
 }
 
 // personKey is the context key of the person who is signed in.

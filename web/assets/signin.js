@@ -13,9 +13,20 @@ async function signIn(by) {
     });
     if (answer.ok) return location.replace("/");
     said.textContent = (await answer.json()).error.message.replace(/\.?$/, ".");
+    if (by.code && (await isSignedIn())) goOn();
   } catch {
     said.textContent = "There is no connection. Try again.";
   }
+}
+
+const isSignedIn = async () => (await fetch("/")).ok;
+
+// goOn offers somebody who is signed in, and whose link is used up, to go on as who they are.
+function goOn() {
+  const link = document.createElement("a");
+  link.href = "/";
+  link.textContent = "You are still signed in: go on";
+  said.append(" ", link);
 }
 
 form?.addEventListener("submit", (event) => {
@@ -32,6 +43,6 @@ function enter() {
 }
 
 addEventListener("hashchange", () => enter()); // a link pasted into this tab loads nothing anew
-if (!enter() && (await fetch("/")).ok) {
+if (!enter() && (await isSignedIn())) {
   location.replace("/"); // a link from elsewhere comes without the cookie
 }

@@ -2,6 +2,7 @@
 
 import { $, listen } from "./wire.js";
 import * as conversations from "./conversations.js";
+import * as phone from "./phone.js";
 import * as view from "./view.js";
 import * as write from "./write.js";
 
@@ -18,6 +19,7 @@ listen({
 view.start();
 write.start();
 conversations.start();
+phone.start();
 
 addEventListener("keydown", (e) => {
   if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {
@@ -25,10 +27,4 @@ addEventListener("keydown", (e) => {
     conversations.find();
   }
   if (e.key === "Escape" && view.busy && !document.querySelector("dialog[open], :popover-open") && !$("words").matches(":focus")) write.stop();
-});
-
-// On phones the on-screen keyboard covers the page: end the page above it.
-const seen = window.visualViewport;
-seen?.addEventListener("resize", () => {
-  document.body.style.height = seen.scale === 1 && innerHeight - seen.height > 60 ? seen.height + "px" : "";
 });

@@ -66,8 +66,8 @@ function render(e, html) {
   e.append(...fresh.slice(same));
 }
 
-function size(n) {
-  const [v, unit] = n < 1024 ? [n, "bytes"] : n < 1 << 20 ? [Math.ceil(n / 1024), "KB"] : [(n / (1 << 20)).toFixed(1), "MB"];
+export function size(n) {
+  const [v, unit] = n < 1024 ? [n, "bytes"] : n < 1 << 20 ? [Math.ceil(n / 1024), "KB"] : [(n / (1 << 20)).toFixed(1).replace(".0", ""), "MB"];
   return `${v} ${unit}`;
 }
 

@@ -1,7 +1,7 @@
 // Requests to the gateway and events from it. No address is taken from storage,
 // from a message or from the address bar (R-S1).
 
-const { talk, last, maxFile } = document.body.dataset;
+const { talk, last, maxFile, person } = document.body.dataset;
 export { talk };
 export const most = Number(maxFile);
 
@@ -41,7 +41,8 @@ export class Refused extends Error {
 // refusal returns the error for a response.
 export function refusal(status, text) {
   signedOut ||= status === 401;
-  if (status >= 500 && status !== 507 || [0, 401, 408, 429].includes(status)) return new Error("not now");
+  other ||= status === 412;
+  if (status >= 500 && status !== 507 || [0, 401, 408, 412, 429].includes(status)) return new Error("not now");
   let said = text, fields;
   try {
     ({ error: said, fields } = JSON.parse(text));
@@ -49,25 +50,29 @@ export function refusal(status, text) {
   return new Refused(status, typeof said === "string" ? said : said?.message, fields);
 }
 
+// headers say for whom this page was made: what is written here must not be sent as somebody
+// else's who has signed in since, in this tab or another one.
+const headers = (type) => ({ "X-Parley": "1", "X-Parley-Person": encodeURIComponent(person), "Content-Type": type });
+
 export async function call(method, path, body) {
   const r = await fetch(path, {
-    method, headers: { "X-Parley": "1", "Content-Type": "application/json" },
+    method, headers: headers("application/json"),
     body: body && JSON.stringify(body), signal: AbortSignal.timeout(30e3),
   });
   if (!r.ok) throw refusal(r.status, await r.text());
   return r.status === 204 ? null : r.json();
 }
 
-// keep and kept store and load data of this conversation until the tab is closed.
+// keep and kept store and load data of this person in this conversation until the tab is closed.
 export function keep(what, v) {
   try {
-    const k = `${what}/${talk}`;
+    const k = `${what}/${person}/${talk}`;
     v ? sessionStorage.setItem(k, JSON.stringify(v)) : sessionStorage.removeItem(k);
   } catch {} // without space it lasts as long as the page
 }
 export function kept(what) {
   try {
-    return JSON.parse(sessionStorage.getItem(`${what}/${talk}`));
+    return JSON.parse(sessionStorage.getItem(`${what}/${person}/${talk}`));
   } catch {
     return null;
   }
@@ -75,7 +80,7 @@ export function kept(what) {
 
 // --- events
 
-let source, handlers, timer, tries = 0, seen = Number(last), down = Date.now(), signedOut = false, gone = false;
+let source, handlers, timer, tries = 0, seen = Number(last), down = Date.now(), signedOut = false, other = false, gone = false;
 
 // listen calls handlers[name] for each event after the last one seen, and
 // handlers.unsent when the state of an unsent item changes. An item with wrong values is
@@ -99,10 +104,10 @@ function connect() {
   clearTimeout(timer);
   source?.close();
   if (gone) return;
-  const s = (source = new EventSource(`/c/${talk}/events?after=${seen}`));
+  const s = (source = new EventSource(`/c/${talk}/events?after=${seen}&person=${encodeURIComponent(person)}`));
   s.onopen = () => {
     tries = down = 0;
-    signedOut = false;
+    signedOut = other = false;
     showState();
     wake();
     handlers.talks(); // the list may have changed while there was no connection
@@ -147,6 +152,7 @@ function showState() {
   const since = down && Date.now() - down;
   let text = "", link;
   if (gone) [text, link] = ["This conversation was deleted. ", make("a", { href: "/" }, "Show other conversations")];
+  else if (other) [text, link] = ["Somebody else has signed in here since. What you write in this tab is not sent. ", make("a", { href: "/" }, "Show their conversations")];
   else if (signedOut) [text, link] = ["You are signed out. Your messages will be sent once you sign in. ", make("a", { href: "/signin" }, "Sign in")];
   else if (!navigator.onLine) text = "You are offline. Your messages will be sent when you are back online.";
   else if (since > 5000) text = "Parley is not responding. Your messages will be sent when it is back.";
@@ -220,17 +226,28 @@ function check({ seq }) {
 // a stop that arrives an hour late would stop something else.
 export const command = (text) => call("POST", `/c/${talk}/messages`, { id: newID(), text, files: [], quiet: true });
 
+const uploadPatience = 60e3; // ms without any progress
+
 // upload sends the file f and calls progress with the fraction sent, from 0 to 1.
 export function upload(f, progress) {
   const x = new XMLHttpRequest();
+  let stalled;
+  const alive = () => {
+    clearTimeout(stalled);
+    stalled = setTimeout(() => {
+      x.onabort = x.onerror;
+      x.abort();
+    }, uploadPatience);
+  };
   const done = new Promise((take, fail) => {
     x.open("PUT", "/files?name=" + encodeURIComponent(f.name || "file"));
-    x.setRequestHeader("X-Parley", "1");
-    x.setRequestHeader("Content-Type", "application/octet-stream");
-    x.upload.onprogress = (e) => e.lengthComputable && progress(e.loaded / e.total);
+    for (const [k, v] of Object.entries(headers("application/octet-stream"))) x.setRequestHeader(k, v);
+    x.upload.onprogress = (e) => (alive(), e.lengthComputable && progress(e.loaded / e.total));
     x.onload = () => (x.status < 300 ? take(JSON.parse(x.responseText)) : fail(refusal(x.status, x.responseText)));
     x.onerror = () => fail(new Error("not now"));
     x.onabort = () => fail(new Refused(0, "removed"));
+    x.onloadend = () => clearTimeout(stalled);
+    alive();
     x.send(f);
   });
   return { done, abort: () => x.abort() };

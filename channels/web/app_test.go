@@ -1,0 +1,236 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"parley/chat"
+	"parley/web/webtest"
+)
+
+// TestApp is the chat page as an app: what fingers do, what is attached, and whose tab it is.
+func TestApp(t *testing.T) {
+	browser := webtest.Browser(t)
+	for name, test := range map[string]func(*testing.T, context.Context){
+		"drawer": drawer, "targets": targets, "keyboard": keyboard,
+		"uploads": uploadsFail, "tab of somebody else": othersTab,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, browser)
+		})
+	}
+}
+
+// phone makes the window that of a phone with a touch screen.
+func (b *tab) phone() {
+	b.Helper()
+	b.look(390, 844, "light")
+	if _, err := chromedp.Call(b.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// swipe moves a finger along points, and lifts it.
+func (b *tab) swipe(points ...[2]float64) {
+	b.Helper()
+	kind := input.DispatchTouchEventType("touchStart")
+	for _, p := range points {
+		b.touch(kind, &input.TouchPoint{X: p[0], Y: p[1]})
+		kind = "touchMove"
+	}
+	b.touch("touchEnd")
+}
+
+func (b *tab) touch(kind input.DispatchTouchEventType, points ...*input.TouchPoint) {
+	b.Helper()
+	if points == nil {
+		points = []*input.TouchPoint{}
+	}
+	_, err := chromedp.Call(b.ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+const (
+	drawerOpen = `document.querySelector("#side").matches(":popover-open") && document.querySelector("#side").getBoundingClientRect().left === 0`
+	drawerShut = `!document.querySelector("#side").checkVisibility()`
+)
+
+// drawer: on a phone the list of conversations follows the finger, and a swipe along something that was scrolled
+// sideways, or downwards, moves only that.
+func drawer(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	h.says(t, chat.Reply{ID: "code", Text: "```\n" + strings.Repeat("a very long line ", 40) + "\n```\n\nAnd **more**."})
+	b := h.tab(t, browser)
+	b.phone()
+	b.until(drawerShut)
+	b.swipe([2]float64{30, 600}, [2]float64{60, 602}, [2]float64{180, 606}, [2]float64{290, 610})
+	b.until(drawerOpen)
+	b.shot("phone-drawer")
+	b.swipe([2]float64{280, 400}, [2]float64{250, 402}, [2]float64{90, 405}, [2]float64{20, 407})
+	b.until(drawerShut)
+	b.swipe([2]float64{30, 600}, [2]float64{60, 602}, [2]float64{290, 606}, [2]float64{200, 606}, [2]float64{60, 606}) // and back
+	b.until(drawerShut)
+	b.swipe([2]float64{100, 300}, [2]float64{110, 340}, [2]float64{140, 420}, [2]float64{290, 500}) // downwards
+	b.until(drawerShut)
+	code := eval[[]float64](b, `(() => { const e = document.querySelector(".text pre"), r = e.getBoundingClientRect(); e.scrollLeft = 500; return [r.left + 30, r.top + 15] })()`)
+	x, y := code[0], code[1]
+	b.swipe([2]float64{x, y}, [2]float64{x + 40, y}, [2]float64{x + 150, y}, [2]float64{x + 200, y})
+	b.until(drawerShut + ` && document.querySelector(".text pre").scrollLeft < 400`)
+	eval[bool](b, `new Promise((done) => { // it goes on moving for a while
+		const e = document.querySelector(".text pre");
+		let still = 0;
+		const frame = () => (still = e.scrollLeft ? 0 : still + 1, e.scrollLeft = 0, still > 20 ? done(true) : requestAnimationFrame(frame));
+		frame();
+	})`)
+	b.swipe([2]float64{x, y}, [2]float64{x + 40, y}, [2]float64{x + 150, y}, [2]float64{x + 250, y}) // it cannot go further
+	b.until(drawerOpen)
+	b.swipe([2]float64{280, 400}, [2]float64{250, 402}, [2]float64{90, 405}, [2]float64{20, 407})
+	b.until(drawerShut)
+	b.click("#menu")
+	b.until(drawerOpen)
+	b.swipe([2]float64{380, 500}, [2]float64{380, 500}) // a touch beside it
+	b.until(drawerShut)
+}
+
+// small lists what can be pressed and is smaller than a finger, but for links in what was written.
+const small = `[...document.querySelectorAll("a, button, summary, select, textarea, [role=button], input, .option")]
+	.filter((e) => e.checkVisibility() && !e.closest(".text, .unseen") && !["checkbox", "radio", "file"].includes(e.type))
+	.map((e) => [e, e.getBoundingClientRect()])
+	.filter(([, r]) => r.right > 0 && r.width && (r.width < 43.9 || r.height < 43.9))
+	.map(([e, r]) => Math.round(r.width) + "×" + Math.round(r.height) + " " + e.outerHTML.slice(0, 150))`
+
+// targets: on a phone whatever can be pressed is at least 44 pixels wide and high.
+func targets(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	h.talkAbout(t)
+	h.says(t, chat.Reply{ID: "code", Text: "```go\nfunc main() {}\n```"})
+	b := h.tab(t, browser, "503")
+	b.phone()
+	measure := func(when string) {
+		t.Helper()
+		for _, is := range eval[[]string](b, small) {
+			t.Errorf("%s: too small for a finger: %s", when, is)
+		}
+		if wide := eval[int](b, `document.documentElement.scrollWidth`); wide > 390 {
+			t.Errorf("%s: the page is %d pixels wide", when, wide)
+		}
+	}
+	b.until(`document.querySelector(".code button")`)
+	for _, e := range eval[[]string](b, `[...document.querySelectorAll(".text button")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 43.9).map((e) => e.outerHTML)`) {
+		t.Errorf("too small for a finger: %s", e)
+	}
+	measure("conversation")
+	b.click("#menu")
+	b.until(drawerOpen)
+	measure("drawer")
+	b.do(chromedp.KeyEvent("\x1b"))
+	b.until(drawerShut)
+	b.click("#delete")
+	measure("dialog")
+	b.click("#sure button")
+	h.deaf.Store(true)
+	b.typed("#text", "hello")
+	b.click("#send")
+	b.until(`document.querySelector("[data-mark]")`)
+	b.paste("big.bin", (1<<20)+1)
+	b.until(`document.querySelector("#why button")`)
+	measure("failed upload")
+	b.shot("phone-failed-upload")
+}
+
+// keyboard: the page ends above the on-screen keyboard, also where the browser scrolls the page to show the field.
+func keyboard(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	b.phone()
+	eval[bool](b, `(() => {
+		window.shown = new EventTarget();
+		Object.assign(shown, { scale: 1, height: 500, offsetTop: 40 });
+		Object.defineProperty(window, "visualViewport", { value: shown, configurable: true });
+		return true;
+	})()`)
+	eval[bool](b, `import(document.querySelector("script[type=module]").src.replace("page.js", "phone.js")).then((m) => (m.start(), shown.dispatchEvent(new Event("resize")), true))`)
+	b.until(`Math.abs(document.querySelector("#send").getBoundingClientRect().bottom - 540) < 24`)
+	eval[bool](b, `(Object.assign(shown, { height: innerHeight, offsetTop: 0 }), shown.dispatchEvent(new Event("resize")), true)`)
+	b.until(`innerHeight - document.querySelector("#send").getBoundingClientRect().bottom < 30`)
+}
+
+// paste pastes a file of that size.
+func (b *tab) paste(name string, bytes int) {
+	b.Helper()
+	quoted, _ := json.Marshal(name)
+	eval[bool](b, fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([new Uint8Array(%d)], %s));
+		dispatchEvent(new ClipboardEvent("paste", {clipboardData: d})); return true; })()`, bytes, quoted))
+}
+
+// uploadsFail: an upload that failed says why, and can be tried again or removed. What is too big is not sent.
+func uploadsFail(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "507", "ERR_INTERNET_DISCONNECTED")
+	h.full.Store(true)
+	b.paste("notes.txt", 2000)
+	b.until(`document.querySelector("#tray .failed small")?.textContent.startsWith("The disk is full")`)
+	b.typed("#text", "look")
+	b.click("#send")
+	b.until(`document.querySelector("#why").textContent.startsWith("notes.txt could not be uploaded")`)
+	b.shot("upload-refused")
+	h.full.Store(false)
+	b.click("#tray .again")
+	b.until(`!document.querySelector("#tray .failed") && document.querySelector("#tray small").textContent === "2 KB" && document.querySelector("#why").textContent === ""`)
+	b.click("#send")
+	if m := h.hears(t, "look"); len(m.Files) != 1 || m.Files[0].Name != "notes.txt" {
+		t.Errorf("heard with %+v", m.Files)
+	}
+	sent := h.n.Load()
+	b.paste("film.mp4", (1<<20)+1)
+	b.until(`document.querySelector("#tray .failed small")?.textContent === "too big: 1 MB is the limit"`)
+	if eval[bool](b, `Boolean(document.querySelector("#tray .again"))`) {
+		t.Error("a file that is too big is offered to be tried again")
+	}
+	b.click(`#tray button[aria-label="Remove film.mp4"]`)
+	b.until(`!document.querySelector("#tray li")`)
+	if h.n.Load() != sent {
+		t.Error("a file that is too big was sent")
+	}
+	b.offline(true)
+	b.paste("later.txt", 10)
+	b.until(`document.querySelector("#tray small")?.textContent === "No connection: trying again"`)
+	b.offline(false)
+	b.until(`document.querySelector("#tray small")?.textContent === "10 bytes"`)
+	for i := range 20 {
+		b.paste(fmt.Sprintf("%d.txt", i), 10)
+	}
+	b.until(`document.querySelectorAll("#tray li").length === 21 && document.querySelector("#tray .failed small")?.textContent === "not added: a message can have 20 files"`)
+}
+
+// othersTab: a tab of somebody who was signed in before neither sends nor shows anything in the name of who has
+// signed in since, and goes on when its person is back.
+func othersTab(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "412")
+	b.tells(t, "hello from the owner")
+	anna := "anna"
+	h.who.Store(&anna)
+	b.typed("#text", "my secret"+enter)
+	b.until(`document.querySelector("#state").textContent.includes("Somebody else has signed in")`)
+	b.shot("signed-in-as-other")
+	b.do(chromedp.Navigate(h.at + "/"))
+	b.until(`document.body.dataset.person === "anna" && document.querySelector("#state").dataset.text === ""`)
+	if all := b.texts(); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "secret") }) || len(h.heard) > 0 {
+		t.Errorf("%q was taken along to somebody else", all)
+	}
+	h.who.Store(nil)
+	b.do(chromedp.Navigate(h.at + "/"))
+	h.hears(t, "my secret") // it was kept for its person
+}
