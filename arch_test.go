@@ -20,18 +20,19 @@ var floors = map[string]string{
 	"chat":        "",
 	"panics":      "",
 	"texts":       "",
-	"llm":         "",
+	"llm":         "when",
 	"search":      "",
 	"store":       "",
 	"workspace":   "",
 	"timetest":    "",
 	"requiretest": "",
 	"lazyregexp":  "", // as if it were of the standard library: every room may import it
+	"when":        "",
 	"forms":       "chat texts",
 	"channels":    "chat forms panics store texts workspace",
 	"tools":       "chat forms llm panics search store texts tools/untrusted workspace",
 	"memory":      "chat llm search store texts workspace",
-	"scheduler":   "chat panics store texts",
+	"scheduler":   "chat panics store texts when",
 	"audit":       "store",
 	"redact":      "chat",
 	"response":    "",
@@ -75,7 +76,7 @@ var rooms = map[string]string{
 }
 
 // ground names the rooms that import the standard library only.
-var ground = []string{"chat", early, "lazyregexp", "llm", "panics", "search", "store", "texts", "workspace"}
+var ground = []string{"chat", early, "lazyregexp", "llm", "panics", "search", "store", "texts", "when", "workspace"}
 
 // homes names the one folder of each third-party library, or the few that make pages.
 var homes = map[string]string{

@@ -166,7 +166,7 @@ func (j *Job) keepFixedFields(before Job) {
 // Remove removes a job. A run that has begun goes on. It returns
 // [store.ErrNotFound] or [ErrProtected].
 func (s *Scheduler) Remove(ctx context.Context, id string) error {
-	if s.systemJob(id) != nil {
+	if systemJob(s.System, id) != nil {
 		return ErrProtected
 	}
 	if _, _, err := s.load(ctx, id); err != nil && !errors.Is(err, store.ErrDamaged) {

@@ -20,18 +20,18 @@ func (s *Scheduler) load(ctx context.Context, id string) (Job, uint64, error) {
 	if err != nil {
 		return Job{}, revision, fmt.Errorf("job %s: %w", id, err)
 	}
-	if err := s.checkRecord(id, j); err != nil {
+	if err := checkRecord(id, j, s.System); err != nil {
 		return Job{}, revision, fmt.Errorf("job %s: %w", id, err)
 	}
 	return j, revision, nil
 }
 
-// checkRecord returns why j is not the record of a job with this ID.
-func (s *Scheduler) checkRecord(id string, j Job) error {
+// checkRecord returns why j is not the record of a job with this ID. The gateway's own jobs are those of system.
+func checkRecord(id string, j Job, system []System) error {
 	switch {
 	case j.ID != id:
 		return store.ErrDamaged
-	case j.System && s.systemJob(id) == nil:
+	case j.System && systemJob(system, id) == nil:
 		return store.ErrNotFound
 	}
 	return nil
@@ -43,7 +43,7 @@ func (s *Scheduler) change(ctx context.Context, id string, f func(*Job) error) (
 	wasOver := false
 	var refused error
 	j, revision, err := s.jobs.Update(ctx, id, func(j *Job) error {
-		if err := s.checkRecord(id, *j); err != nil {
+		if err := checkRecord(id, *j, s.System); err != nil {
 			return err
 		}
 		if wasOver = j.isOver(); wasOver {
@@ -187,7 +187,7 @@ func (s *Scheduler) deliverRun(ctx context.Context, j Job, r Run) error {
 func (s *Scheduler) runSystemJob(ctx context.Context, j Job, r Run) {
 	var e Ended
 	err := panics.Try(func() (err error) {
-		e, err = s.systemJob(j.ID).Do(ctx, j, r)
+		e, err = systemJob(s.System, j.ID).Do(ctx, j, r)
 		return err
 	})
 	switch {

@@ -255,7 +255,7 @@ func (s *Scheduler) plan(schedule Schedule, from time.Time) (*plan, error) {
 func (s *Scheduler) checkPlan(p *plan, now time.Time) error {
 	switch {
 	case p.Every != 0 && p.Every < s.MinInterval:
-		return s.tooOften(fmt.Sprintf("every_seconds must be at least %d", s.MinInterval/time.Second))
+		return tooOften(s.MinInterval, fmt.Sprintf("every_seconds must be at least %d", s.MinInterval/time.Second))
 	case !p.At.IsZero() && !p.At.After(now):
 		return &Refusal{
 			text: fmt.Sprintf("at is in the past: it is %s now", now.In(p.zone).Format("2006-01-02T15:04:05")),
@@ -268,7 +268,7 @@ func (s *Scheduler) checkPlan(p *plan, now time.Time) error {
 	for range 60 { // a full hour, wherever in it the job begins
 		following := p.next(due)
 		if following.Sub(due) < s.MinInterval && !following.IsZero() {
-			return s.tooOften(fmt.Sprintf("cron_expr '%s' is due more often than every %d seconds",
+			return tooOften(s.MinInterval, fmt.Sprintf("cron_expr '%s' is due more often than every %d seconds",
 				p.Cron, s.MinInterval/time.Second))
 		}
 		due = following
@@ -276,11 +276,11 @@ func (s *Scheduler) checkPlan(p *plan, now time.Time) error {
 	return nil
 }
 
-// tooOften refuses a schedule; text is the wording for models.
-func (s *Scheduler) tooOften(text string) error {
+// tooOften refuses a schedule with a shorter interval than least; text is the wording for models.
+func tooOften(least time.Duration, text string) error {
 	return &Refusal{
 		text: text,
-		say:  func(say texts.Refusals) string { return say.TooOften.With(s.MinInterval / time.Second) },
+		say:  func(say texts.Refusals) string { return say.TooOften.With(least / time.Second) },
 	}
 }
 
@@ -295,6 +295,17 @@ func (s *Scheduler) NextTimes(j Job, n int) (times []time.Time) {
 		times = append(times, t.In(p.zone))
 	}
 	return times
+}
+
+// Preview returns the first n times at which a job with this schedule would be due if
+// it were added now, or why there can be no such job.
+func (s *Scheduler) Preview(schedule Schedule, n int) ([]time.Time, error) {
+	now := s.now()
+	j := Job{Schedule: schedule, Text: "preview", Created: now.Truncate(time.Second)}
+	if err := s.checkAndSchedule(&j, now); err != nil {
+		return nil, err
+	}
+	return s.NextTimes(j, n), nil
 }
 
 // loadZone returns the time zone with this name. Zones that were loaded are kept.

@@ -194,11 +194,11 @@ func New(c Config) *Scheduler {
 // follow changes of the wall clock (P23).
 func (s *Scheduler) now() time.Time { return s.Now().Round(0) }
 
-// systemJob returns the system job with this ID, or nil.
-func (s *Scheduler) systemJob(id string) *System {
-	i := slices.IndexFunc(s.System, func(system System) bool { return system.ID == id })
+// systemJob returns the one of all with this ID, or nil.
+func systemJob(all []System, id string) *System {
+	i := slices.IndexFunc(all, func(system System) bool { return system.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &s.System[i]
+	return &all[i]
 }

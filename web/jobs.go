@@ -34,7 +34,8 @@ type Scheduler struct {
 // An Order makes a job, or changes one.
 type Order struct {
 	jobs.Change
-	Enabled *bool `json:"enabled,omitempty"`
+	When    string `json:"when,omitempty"` // in plain words, in place of every_seconds, cron_expr and at
+	Enabled *bool  `json:"enabled,omitempty"`
 
 	// To is the session that gets the output; "" is the first one in which an owner can be reached.
 	To string `json:"to,omitempty"`
@@ -109,6 +110,11 @@ func (a *admin) order(w http.ResponseWriter, r *http.Request) (any, string, erro
 	var o Order
 	if err := body(w, r, &o); err != nil {
 		return nil, "", err
+	}
+	if o.When != "" {
+		if err := o.SetWhen(o.When, time.Now().In(a.pages.zone)); err != nil {
+			return nil, "", markUserError(err)
+		}
 	}
 	id, done := r.PathValue("id"), "changed: "
 	if id == "" {

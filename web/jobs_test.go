@@ -81,7 +81,7 @@ func TestClockAPI(t *testing.T) {
 		{"POST", "/api/cron", `{"quiet":"yes"}`, 400, ": quiet must be true or false\"", ""},
 		{"POST", "/api/cron", `{"args":[]}`, 400, ": args must be an object\"", ""},
 		{"POST", "/api/cron", `[]`, 400, ": it must be an object\"", ""},
-		{"POST", "/api/cron", `{"text":"x"}`, 400, `: unknown field \"text\"; there are name, message, every_seconds, cron_expr, tz, at, isolated, quiet, model, missed, tool, args, enabled, to"`, ""},
+		{"POST", "/api/cron", `{"text":"x"}`, 400, `: unknown field \"text\"; there are name, message, every_seconds, cron_expr, tz, at, isolated, quiet, model, missed, tool, args, when, enabled, to"`, ""},
 		{"POST", "/api/people", `{"nam":"x"}`, 400, `: unknown field \"nam\"; there are name"`, ""},
 		{"POST", "/api/cron", `{"message":`, 400, "unexpected JSON", ""},
 		{"PATCH", "/api/cron/mallory", `{"enabled":false}`, 200, `"enabled":false`, "cron owner changed: mallory"},

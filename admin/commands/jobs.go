@@ -33,7 +33,7 @@ func (s commands) jobs() *cobra.Command {
 	edit := s.command("edit ID [MESSAGE…]", "Change what is given of a job", j.checkEditArgs, j.edit)
 	j.addFlags(add)
 	j.addFlags(edit)
-	add.MarkFlagsOneRequired("every", "cron", "at")
+	add.MarkFlagsOneRequired("when", "every", "cron", "at")
 	all.AddCommand(add, edit, s.runJob(),
 		s.command("list", "List the jobs by their next run", cobra.NoArgs,
 			func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintJobs(ctx, j.asJSON) }),
@@ -86,7 +86,7 @@ func (j *jobCommand) checkEditArgs(c *cobra.Command, args []string) error {
 		return err
 	}
 	if len(args) == 1 && reflect.ValueOf(j.order).IsZero() {
-		return errors.New("edit needs what to change: a MESSAGE, --name, --every, --cron, --at, --tz, " +
+		return errors.New("edit needs what to change: a MESSAGE, --name, --when, --every, --cron, --at, --tz, " +
 			"--isolated, --quiet, --model, --missed, --tool or --args")
 	}
 	return c.ValidateFlagGroups()
@@ -104,6 +104,7 @@ func checkOneJob(c *cobra.Command, args []string) error {
 func (j *jobCommand) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	o := &j.order
+	f.StringVar(&o.When, "when", "", "run at these times in plain `words`, such as \"every weekday at 9\"")
 	f.Func("every", "run every so much `time`, such as 30m", func(text string) error {
 		every, err := time.ParseDuration(text)
 		o.Every = max(int(every/time.Second), 1)
@@ -131,5 +132,5 @@ func (j *jobCommand) addFlags(c *cobra.Command) {
 		}
 		return nil
 	})
-	c.MarkFlagsMutuallyExclusive("every", "cron", "at")
+	c.MarkFlagsMutuallyExclusive("when", "every", "cron", "at")
 }

@@ -2,12 +2,11 @@ package demo
 
 import (
 	"cmp"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"parley/lazyregexp"
+	"parley/when"
 )
 
 // A phrase is a request in plain words. Its calls are made from the groups of its form;
@@ -17,11 +16,7 @@ type phrase struct {
 	calls func(c conversation, words []string) []call
 }
 
-const (
-	amount = `(\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty|half an) ?`
-	unit   = `(s|m|h|sec|second|min|minute|hour|day|week)s?\b`
-	file   = `([^\s,;]*\.[^\s,;]*[^\s,;.!?])`
-)
+const file = `([^\s,;]*\.[^\s,;]*[^\s,;.!?])`
 
 var (
 	repeatForm = lazyregexp.New(`(?s)\brepeat: (.*)`)
@@ -35,11 +30,7 @@ var (
 	phrases = []phrase{
 		{lazyregexp.New(`(?i)^(?:please )?in the background[,:]? (.+)`), inBackground},
 		{lazyregexp.New(`(?i)^(.+?),? in the background\W*$`), inBackground},
-		{lazyregexp.New(`(?i)^(?:please )?(remind me )?every ` + days + `,? (.+)`), daily},
-		{lazyregexp.New(`(?i)^(?:please )?(remind me )?every ` + unitOrAmount + `,? (.+)`), every},
-		{lazyregexp.New(`(?i)^(?:please )?` + order + ` every ` + days + `\W*$`), dailyLast},
-		{lazyregexp.New(`(?i)^(?:please )?` + order + ` every ` + unitOrAmount + `\W*$`), everyLast},
-		{lazyregexp.New(`(?i)^(.*)\b(?:remind me|(?:set|start) an? (?:reminder|timer|alarm))\b(.*)$`), remind},
+		{lazyregexp.New(`(?i)^(?:please )?(.+)$`), scheduled},
 		{lazyregexp.New(`(?i)^(?:please )?(?:stop|cancel)` +
 			`(?: saying| reminding me| the reminder| the job| that| it)*\b(.*)$`),
 			stop},
@@ -198,77 +189,45 @@ func calculate(_ conversation, words []string) []call {
 
 // --- times
 
-const (
-	unitOrAmount = `(?:` + amount + `)?` + unit
-	clock        = `(\d{1,2})(?:[:.](\d\d))? ?(am|pm|o'clock)?`
-	days         = `(day|weekday|morning|evening)(?: at ` + clock + `)?`
-	order        = `((?:say|remind me|list|show|read|write|calculate|search|look up|send me|tell me)\b.*?)`
-)
-
 var (
-	delayForm = lazyregexp.New(`(?i)\b(?:in|for|after) ` + amount + unit)
-	clockForm = lazyregexp.New(`(?i)\bat ` + clock)
-	whatForm  = lazyregexp.New(`(?i)^[\s,:]*(?:please\b)?[\s,:]*(?:to |that |of |about |for )?(.*?)[\s.!?,]*$`)
-	everyForm = lazyregexp.New(`(?i)\bevery (?:` + unitOrAmount + `|` + days + `)`)
+	whatForm = lazyregexp.New(`(?i)^[\s,:]*(?:please\b)?[\s,:]*(?:to |that |of |about |for )?(.*?)[\s.!?,]*$`)
 
 	sayForm       = lazyregexp.New(`(?i)^say:? `)
-	remindForm    = lazyregexp.New(`(?i)^remind me\b`)
+	remindForm    = lazyregexp.New(`(?i)\b(?:remind me|(?:set|start) an? (?:reminder|timer|alarm))\b`)
+	timerForm     = lazyregexp.New(`(?i)\b(timer|alarm) for\b`)
+	dailyForm     = lazyregexp.New(`(?i)\bevery (?:week)?day\b`)
 	statementForm = lazyregexp.New(`(?i)^(?:i|we|you|he|she|it|they|my|our|your|the|there)\b`)
+	orderForm     = lazyregexp.New(`(?i)^(?:say|remind me|list|show|read|write|calculate|search|look up|` +
+		`send me|tell me)\b`)
 )
 
-var numbers = []string{"", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
-
-// span returns the time that a number and a unit name; half an hour is the only part.
-func span(number, unit string) time.Duration {
-	units := map[string]time.Duration{
-		"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
+// scheduled makes a job of words that say what is to be done and when. What is done again
+// and again is said behind the times, or is an order before them.
+func scheduled(c conversation, words []string) []call {
+	line := timerForm.ReplaceAllString(words[0], "$1 in")
+	s, before, after, ok := when.Find(line, c.time)
+	if !ok {
+		line = dailyForm.ReplaceAllString(line, "$0 at 9")
+		s, before, after, ok = when.Find(line, c.time)
 	}
-	one := units[strings.ToLower(unit[:1])]
-	number = strings.ToLower(number)
-	n, err := strconv.Atoi(number)
-	tens := map[string]int{"fifteen": 15, "twenty": 20, "thirty": 30}
+	before = strings.TrimSpace(before)
+	after = strings.TrimLeft(after, " ,:")
+	if strings.EqualFold(before, "remind me") {
+		after = before + " " + after
+		before = ""
+	}
+	what := cmp.Or(before, after)
 	switch {
-	case err == nil:
-	case number == "half an":
-		return one / 2
-	case tens[number] > 0:
-		n = tens[number]
-	default:
-		n = max(1, slices.Index(numbers, number))
+	case !ok:
+		return nil
+	case s.At != "":
+		return remind(c, s, before+" "+after)
+	case before != "" && (strings.Trim(after, " .!?") != "" || !orderForm.MatchString(before)):
+		return nil
+	case s.Cron != "":
+		return repeated(what, "cron_expr", s.Cron)
 	}
-	return time.Duration(n) * one
-}
-
-// every makes a job that runs at intervals: words are "remind me" or nothing, a number, a
-// unit and what to do.
-func every(_ conversation, words []string) []call {
-	return repeated(words[0]+words[3], "every_seconds", int(span(words[1], words[2])/time.Second))
-}
-
-func everyLast(c conversation, words []string) []call {
-	return every(c, []string{"", words[1], words[2], words[0]})
-}
-
-// daily makes a job that runs on all days or on weekdays: words are "remind me" or
-// nothing, which days, hour, minute, half of the day and what to do.
-func daily(_ conversation, words []string) []call {
-	hour, minute := 9, 0
-	switch {
-	case words[2] != "":
-		hour, minute = timeOfDay(words[2:5])
-	case strings.EqualFold(words[1], "evening"):
-		hour = 18
-	}
-	onDays := "*"
-	if strings.EqualFold(words[1], "weekday") {
-		onDays = "1-5"
-	}
-	spec := strings.Join([]string{strconv.Itoa(minute), strconv.Itoa(hour), "* *", onDays}, " ")
-	return repeated(words[0]+words[5], "cron_expr", spec)
-}
-
-func dailyLast(c conversation, words []string) []call {
-	return daily(c, append(append([]string{""}, words[1:]...), words[0]))
+	return repeated(what, "every_seconds", int(s.Every/time.Second))
 }
 
 // repeated makes a job of what, which runs at the times that param says, or none if what
@@ -279,8 +238,8 @@ func repeated(what, param string, times any) []call {
 	}
 	what = strings.Trim(what, " .!?")
 	message := what
-	if begin := remindForm.FindString(what); begin != "" {
-		what = whatOf(what[len(begin):])
+	if begin := remindForm.FindStringIndex(what); begin != nil && begin[0] == 0 {
+		what = whatOf(what[begin[1]:])
 		message = reminder + what
 	}
 	return []call{callOf("cron", "action", "add", param, times, "message", message, "name", nameOf(what))}
@@ -290,19 +249,6 @@ func repeated(what, param string, times any) []call {
 func whatOf(rest string) string {
 	what := whatForm.FindStringSubmatch(strings.TrimSpace(rest))[1]
 	return cmp.Or(strings.Join(strings.Fields(what), " "), "it is time")
-}
-
-// timeOfDay returns the time that an hour, minutes and a half of the day name.
-func timeOfDay(words []string) (hour, minute int) {
-	hour, _ = strconv.Atoi(words[0]) // digits
-	minute, _ = strconv.Atoi(words[1])
-	switch strings.ToLower(words[2]) {
-	case "pm":
-		hour = hour%12 + 12
-	case "am":
-		hour %= 12
-	}
-	return hour, minute
 }
 
 // nameOf returns the name of a job that says or does what.
@@ -321,29 +267,19 @@ const reminder = "Reminder: "
 // the scheduler hears of it.
 const soonest = 5 * time.Second
 
-// remind makes a job that runs once: words are what is before the request and behind it.
-func remind(c conversation, words []string) []call {
-	rest := words[0] + words[1]
-	if everyForm.MatchString(rest) {
+// remind makes a job that runs once, if the words ask for a reminder. A time with an
+// offset is counted from now: what people wrote says the minute only.
+func remind(c conversation, s when.Schedule, words string) []call {
+	begin := remindForm.FindStringIndex(words)
+	if begin == nil {
 		return nil
 	}
-	at := ""
-	if m := delayForm.FindStringSubmatch(rest); m != nil {
-		due := c.now.Add(max(span(m[1], m[2]), soonest) + time.Second - 1) // rounded up to a second
+	at := s.At
+	due, err := time.Parse(time.RFC3339, at)
+	if onClock := err != nil; !onClock {
+		due = c.now.Add(max(due.Sub(c.time), soonest) + time.Second - 1) // rounded up to a second
 		at = due.UTC().Format(time.RFC3339)
-		rest = strings.Replace(rest, m[0], "", 1)
-	} else if m := clockForm.FindStringSubmatch(rest); m != nil {
-		hour, minute := timeOfDay(m[1:])
-		due := time.Date(c.time.Year(), c.time.Month(), c.time.Day(), hour, minute, 0, 0, time.UTC)
-		if strings.Contains(rest, "tomorrow") || !due.After(c.time) {
-			due = due.AddDate(0, 0, 1)
-		}
-		at = due.Format("2006-01-02T15:04:05") // on the clock of people
-		rest = strings.Replace(strings.Replace(rest, m[0], "", 1), "tomorrow", "", 1)
 	}
-	if at == "" {
-		return nil
-	}
-	what := whatOf(rest)
+	what := whatOf(words[:begin[0]] + " " + words[begin[1]:])
 	return []call{callOf("cron", "action", "add", "at", at, "message", reminder+what, "name", nameOf(what))}
 }

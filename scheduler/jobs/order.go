@@ -15,6 +15,7 @@ import (
 
 	"parley/chat"
 	"parley/scheduler"
+	"parley/when"
 )
 
 // A Change has new values for the fields of a job. An empty field keeps its value,
@@ -32,6 +33,28 @@ type Change struct {
 	Missed   string         `json:"missed,omitempty" jsonschema:"after downtime: once or skip"`
 	Tool     string         `json:"tool,omitempty"`
 	Args     map[string]any `json:"args,omitempty"`
+}
+
+// SetWhen sets when the job is due, in plain words. The error says what is not
+// understood.
+func (c *Change) SetWhen(words string, now time.Time) error {
+	if c.Every != 0 || c.Cron != "" || c.At != "" {
+		return errors.New("only one of when, every_seconds, cron_expr, and at can be used")
+	}
+	s, err := when.Parse(words, now)
+	c.Every = int(s.Every / time.Second)
+	c.Cron = s.Cron
+	c.At = s.At
+	return err
+}
+
+// Words says in plain words when a job is due.
+func Words(s scheduler.Schedule) string {
+	words := when.Schedule{Every: s.Every, Cron: s.Cron}
+	if !s.At.IsZero() {
+		words.At = s.At.Format(time.RFC3339)
+	}
+	return when.Words(words)
 }
 
 // The actions of an [Order].
