@@ -17,6 +17,7 @@ const early = "early.parley"
 // floors lists what each room may import of the house. A room's own folders,
 // its drivers, may import what the room may, and the room itself.
 var floors = map[string]string{
+	"branches":    "",
 	"chat":        "",
 	"panics":      "",
 	"texts":       "",
@@ -29,7 +30,7 @@ var floors = map[string]string{
 	"lazyregexp":  "", // as if it were of the standard library: every room may import it
 	"when":        "",
 	"forms":       "chat texts",
-	"channels":    "chat forms panics store texts workspace",
+	"channels":    "branches chat forms panics store texts workspace",
 	"tools":       "chat forms llm panics search store texts tools/untrusted workspace",
 	"memory":      "chat llm search store texts workspace",
 	"scheduler":   "chat panics store texts when",
@@ -37,7 +38,7 @@ var floors = map[string]string{
 	"redact":      "chat",
 	"response":    "",
 	"backup":      "chat store store/bolt store/bolt/dirlock texts workspace",
-	"agent":       "chat llm memory panics store texts tools tools/untrusted workspace",
+	"agent":       "branches chat llm memory panics store texts tools tools/untrusted workspace",
 	"web":         "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
 	"config":      "channels/admission host scheduler tools/mcp tools/network tools/sandbox/proxy tools/web web",
 	"host":        "store",
@@ -61,14 +62,17 @@ var rooms = map[string]string{
 	"tools/mcp/manage":      "chat texts tools tools/mcp tools/mcp/pins tools/mcp/signin",
 	"agent/activity":        "chat",
 	"agent/budget":          "chat llm store texts",
-	"agent/conversation":    "chat llm memory panics store texts tools tools/untrusted workspace",
+	"agent/conversation":    "branches chat llm memory panics store texts tools tools/untrusted workspace",
 	"agent/deadletter":      "chat store",
 	"agent/live":            "agent/conversation chat llm texts tools tools/arguments",
-	"agent/replay":          "agent/conversation chat llm store texts tools",
+	"agent/modelerrors":     "llm texts",
+	"agent/pastusage":       "agent/conversation chat llm store",
+	"agent/rewind":          "agent/conversation branches chat tools",
+	"agent/replay":          "agent/conversation branches chat llm store texts tools",
 	"agent/subagents":       "chat store texts tools",
-	"agent/sessioncommands": "agent/conversation chat texts",
+	"agent/sessioncommands": "agent/conversation chat texts tools",
 	"agent/trimming":        "agent/conversation chat store",
-	"agent/summary":         "agent/budget agent/conversation chat llm memory tools",
+	"agent/summary":         "agent/budget agent/conversation branches chat llm memory tools",
 	"tools/mcp/serve":       "chat llm scheduler scheduler/jobs store texts tools workspace",
 	"web/layout":            "chat response",
 	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout",
@@ -76,7 +80,7 @@ var rooms = map[string]string{
 }
 
 // ground names the rooms that import the standard library only.
-var ground = []string{"chat", early, "lazyregexp", "llm", "panics", "search", "store", "texts", "when", "workspace"}
+var ground = []string{"branches", "chat", early, "lazyregexp", "llm", "panics", "search", "store", "texts", "when", "workspace"}
 
 // homes names the one folder of each third-party library, or the few that make pages.
 var homes = map[string]string{

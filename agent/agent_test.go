@@ -612,7 +612,9 @@ func TestRetry(t *testing.T) {
 		h.want("good")
 		h.say("3", "better")
 		h.want("thanks")
-		if got, want := spoken(h.asks[3], 9), "user hi | assistant good | user better"; got != want {
+		const left = "user [The person went back to this place and left what was said since. " +
+			"What was done then stays done, with these tools: look] | "
+		if got, want := spoken(h.asks[3], 9), "user hi | "+left+"assistant good | user better"; got != want {
 			t.Errorf("asked %s\nwant  %s", got, want)
 		}
 	})

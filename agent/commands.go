@@ -66,6 +66,7 @@ func ownCommands(p *Pool, say texts.Help) []Command {
 		{Name: "new", Help: say.New, When: InOrder},
 		{Name: "stop", Help: say.Stop, When: AtOnce, Do: by(stopTurns)},
 		{Name: "retry", Help: say.Retry, When: InOrder},
+		{Name: "regenerate", When: InOrder}, // another name of it
 		{Name: "undo", Help: say.Undo, When: InOrder, Do: by(undoTurn)},
 		{Name: "search", Help: say.Search, When: BesideTurns, Do: by(ofSession(sessioncommands.Commands.Search))},
 		{Name: "status", Help: say.Status, When: AtOnce, Do: by(showStatus)},

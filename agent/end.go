@@ -8,6 +8,7 @@ import (
 	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/live"
+	"parley/agent/modelerrors"
 	"parley/agent/subagents"
 	"parley/chat"
 	"parley/llm"
@@ -155,7 +156,7 @@ func (t *turn) failure(err error) string {
 	if t.subagent != nil && errors.As(err, &e) {
 		return "LLM API error: " + chat.Clip(err.Error(), 500, "")
 	}
-	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), conversation.Kindly(t.pool.texts.Model, err))
+	return conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), modelerrors.Kindly(t.pool.texts.Model, err))
 }
 
 // otherIDs returns the IDs of the messages of people in deliveries but for the one that

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"parley/agent/conversation"
+	"parley/agent/rewind"
 	"parley/chat"
 	"parley/llm"
 )
@@ -91,7 +92,7 @@ func (in intake) hear(deliveries []delivery) {
 		m := d.Message
 		switch {
 		case session.History.Knows(m):
-		case d.command != "retry":
+		case !d.isRetry():
 			session.Keep(conversation.Record{Heard: &m})
 		case !session.History.IsEmpty() && !in.isOfRemovedJob():
 			if o := session.History.LastTurn().First.Options; o != nil { // it is done again as it was done before
@@ -99,7 +100,8 @@ func (in intake) hear(deliveries []delivery) {
 					Model: o.Model, Tool: o.Tool, Args: o.Args, RetriedJob: cmp.Or(o.Job, o.RetriedJob),
 				}
 			}
-			session.Keep(conversation.Record{Retried: &m})
+			left := rewind.ChangingSteps(session.History.LastTurn().Steps, in.turn.kit)
+			session.Keep(conversation.Record{Retried: &m, Left: left})
 		}
 	}
 }
@@ -142,7 +144,7 @@ func (in intake) isOfRemovedJob() bool {
 func (in intake) endUnanswered(ctx context.Context) error {
 	t := in.turn
 	d := t.deliveries[0]
-	if d.command != "retry" {
+	if !d.isRetry() {
 		return t.completion(t.deliveries).removeDeliveries(ctx)
 	}
 	if in.isOfRemovedJob() {

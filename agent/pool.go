@@ -140,7 +140,10 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 	if err := p.push(ctx, p.route(ctx, m, name)); err != nil {
 		return err
 	}
-	if name == "new" {
+	if m.Branch != nil { // what would be said in the branch that is left is of no use, and no answer to m
+		m.ID = ""
+	}
+	if name == "new" || m.Branch != nil {
 		p.activities.Interrupt(m, 0, func(id chat.SessionID, _ *activity.Activity) bool { return id == m.Session() })
 	}
 	return nil

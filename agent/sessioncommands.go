@@ -3,11 +3,10 @@ package agent
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"parley/agent/conversation"
+	"parley/agent/sessioncommands"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -33,24 +32,7 @@ func listTools(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 		return "", fmt.Errorf("list the tools: %w", err)
 	}
 	_, arg := chat.Word(m.Text)
-	by := map[string][]string{}
-	for _, t := range next.kit.Tools() {
-		what, _, _ := strings.Cut(strings.TrimSuffix(chat.Inline(t.Description, 1000), "."), ". ")
-		if t.AliasOf != "" {
-			what = p.texts.Commands.OtherName.With(t.AliasOf)
-		}
-		if category := t.Kind(); arg == "all" || t.AliasOf == "" && !t.Hidden {
-			by[category] = append(by[category], fmt.Sprintf("\n- `%s` – %s", t.Name, what))
-		}
-	}
-	if len(by) == 0 {
-		return p.texts.Commands.NoTools, nil
-	}
-	var b strings.Builder
-	for _, category := range slices.Sorted(maps.Keys(by)) {
-		b.WriteString("\n\n**" + category + "**" + strings.Join(by[category], ""))
-	}
-	return strings.TrimSpace(b.String()), nil
+	return sessioncommands.Tools(p.texts.Commands, next.kit, arg == "all"), nil
 }
 
 // showContext tells how large the next request would be, and what of.
@@ -68,20 +50,10 @@ func showContext(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	view := next.session.History.View()
 	view.ShowPictures(next.model.Vision)
 	view.Fit(max(next.model.room(ratio, req.EstimateFixedTokens()), 256), conversation.ShortenedFirst(next.kit))
-	tokens := func(estimated int) int { return int(float64(estimated) * ratio) }
-	say := p.texts.Commands
-	instructions := tokens(len(system) / 4)
-	toolTexts := tokens(llm.Request{Tools: req.Tools}.EstimateFixedTokens())
-	messages := tokens(view.Size())
-	lines := []string{
-		say.ContextModel.With(next.name, next.model.Window, next.model.MaxTokens),
-		say.ContextNext.With(instructions+toolTexts+messages, instructions, toolTexts, messages),
-		say.ContextMessages.With(view.EntryCount(), view.OmittedResults(), len(view.Pictures())),
-	}
-	if n := view.SummarySize(); n > 0 {
-		lines = append(lines, say.ContextSummary.With(tokens(n)))
-	}
-	return strings.Join(append(lines, say.ContextRatio.With(ratio)), "\n"), nil
+	return sessioncommands.Context(p.texts.Commands, sessioncommands.NextRequest{
+		Model: next.name, Window: next.model.Window, MaxTokens: next.model.MaxTokens, Ratio: ratio,
+		Instructions: len(system) / 4, Tools: llm.Request{Tools: req.Tools}.EstimateFixedTokens(), View: view,
+	}), nil
 }
 
 // undoTurn puts back the files of the last turn. One /undo does so once, also

@@ -8,6 +8,7 @@ import (
 
 	"parley/agent/budget"
 	"parley/agent/conversation"
+	"parley/agent/pastusage"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -89,7 +90,7 @@ func (p *Pool) conversationEnded(id chat.SessionID) {
 // wait for what cannot be read: that usage is left out.
 func (p *Pool) importUsage(ctx context.Context) error {
 	return p.budget.Import(ctx, func(yield func(budget.Past, error) bool) {
-		for past, err := range p.sessions.AllPastUsage(ctx, p.log) {
+		for past, err := range pastusage.All(ctx, p.sessions, p.config.Zone, p.log) {
 			if !yield(budget.Past(past), err) {
 				return
 			}

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/sessioncommands"
 	"parley/agent/subagents"
 	"parley/chat"
 )
 
-const (
-	maxDeadLetters = 5   // dead letters that /status names
-	maxSourcesText = 800 // bytes of the sources of untrusted content that /status names
-)
+// maxSourcesText is how many bytes of the sources of untrusted content /status names.
+const maxSourcesText = 800
 
 // A Status tells how much a Pool has to do.
 type Status struct {
@@ -84,15 +83,5 @@ func deadLetterLines(ctx context.Context, p *Pool) (lines []string) {
 		p.log.Error("could not list the dead letters", "err", err)
 		return []string{p.texts.Commands.NotListed}
 	}
-	for _, a := range all[:min(len(all), maxDeadLetters)] {
-		line := p.texts.Commands.DeadMessage
-		if a.Retried {
-			line = p.texts.Commands.DeadMessageRetried
-		}
-		lines = append(lines, line.With(a.Key))
-	}
-	if n := len(all) - maxDeadLetters; n > 0 {
-		lines = append(lines, p.texts.Commands.AndMore.With(n))
-	}
-	return lines
+	return sessioncommands.DeadLetters(p.texts.Commands, all)
 }

@@ -8,6 +8,7 @@ import (
 	"parley/agent/activity"
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
+	"parley/agent/modelerrors"
 	"parley/chat"
 	"parley/llm"
 )
@@ -116,7 +117,7 @@ func (t *turn) resume() (gone bool) {
 // and the turn is one that a person waits for and that may be answered then.
 func (t *turn) canWaitForModel(err error) bool {
 	e, isModels := errors.AsType[*llm.Error](err)
-	if !isModels || !conversation.IsOutage(e.Kind) || t.pool.config.Brief {
+	if !isModels || !modelerrors.IsOutage(e.Kind) || t.pool.config.Brief {
 		return false
 	}
 	m := t.openTurn().First()
@@ -135,7 +136,7 @@ func (t *turn) waitForModel(err error) error {
 	r.Also = otherIDs(t.deliveries, r.Quote)
 	r.Failed = true
 	if e, isModels := errors.AsType[*llm.Error](err); isModels {
-		r.Text = conversation.Join(t.openTurn().Notice(), conversation.OutageText(t.pool.texts, e.Kind))
+		r.Text = conversation.Join(t.openTurn().Notice(), modelerrors.OutageText(t.pool.texts, e.Kind))
 	}
 	t.session.Keep(conversation.Record{Suspended: &conversation.Suspension{Key: m.Key(), Whole: true}})
 	if err := t.flush(t.worker.hard); err != nil {

@@ -58,6 +58,9 @@ func (t *turn) do(ctx context.Context) error {
 		}
 		return t.completion(t.deliveries).removeDeliveries(t.worker.hard) // the conversation it was said in is over
 	}
+	if over, err := (intake{t}).goBack(ctx); over || err != nil {
+		return t.broken(ctx, err)
+	}
 	if err := (intake{t}).take(ctx, t.deliveries); err != nil {
 		return t.broken(ctx, err)
 	}

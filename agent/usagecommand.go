@@ -2,30 +2,15 @@ package agent
 
 import (
 	"context"
-	"maps"
-	"slices"
 
-	"parley/agent/budget"
 	"parley/agent/conversation"
 	"parley/chat"
 )
 
 // showUsage says what the conversation has used, and how far the limits are.
 func showUsage(ctx context.Context, p *Pool, m chat.Message) (string, error) {
-	say := p.texts.Commands
 	who := p.spender(m)
-	used := p.budget.Conversation(ctx, who.Session)
-	text := say.Usage
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		u := used[name].Usage
-		text += "\n" + say.UsageOf.With(name, amount(u.In), amount(u.Cached), amount(u.Out))
-		if used[name].Priced() {
-			text += say.UsageCost.With(used[name].Cost)
-		}
-	}
-	if len(used) == 0 {
-		text += " " + say.UsageNone
-	}
+	text := p.budget.Describe(ctx, p.texts.Commands, who.Session)
 	return conversation.Join(text, p.budget.Standings(ctx, who, m.From.Role == chat.Owner)), nil
 }
 
@@ -37,5 +22,3 @@ func raiseLimit(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	_, name := chat.Word(m.Text)
 	return p.budget.Raise(ctx, p.spender(m), name, m.Key()), nil
 }
-
-func amount(tokens int) string { return budget.Number(float64(tokens)) }

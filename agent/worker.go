@@ -26,7 +26,8 @@ type delivery struct {
 // apart reports whether d has a turn of its own: what no person wrote, what a tool
 // answers, what a program has wishes for, and what was suspended, is answered alone.
 func (d delivery) apart() bool {
-	return d.command != "" || d.Origin != chat.FromPerson || d.Options != nil || d.Wishes != nil || d.resumed != nil
+	return d.command != "" || d.Origin != chat.FromPerson || d.Options != nil || d.Wishes != nil || d.Branch != nil ||
+		d.resumed != nil
 }
 
 // isLastTry reports whether d was suspended because the process died over it, and

@@ -58,6 +58,7 @@ type Message struct {
 	Chosen  bool        `json:"chosen,omitempty"`
 	Options *RunOptions `json:"errand,omitempty"` // how to answer it, if no person wrote it
 	Wishes  *Wishes     `json:"wishes,omitempty"` // of the program that a person sent it with; nil: none
+	Branch  *Branch     `json:"branch,omitempty"` // where its conversation goes on; nil: at its end
 }
 
 // Session returns the ID of the session that m belongs to.
@@ -85,6 +86,17 @@ func (m Message) Reply() Reply {
 		r.Run = m.ID
 	}
 	return r
+}
+
+// A Branch says where a conversation goes on, if not at its end: what was said after
+// that place is left, as another branch, to which a later Branch may come back.
+type Branch struct {
+	// Instead is the ID of the message in whose place this one is said: what came
+	// before the turn that answered it stays.
+	Instead string `json:"instead,omitempty"`
+	// After are IDs of messages, the latest first, without Instead: the conversation
+	// goes on after the answer to the first of them that was answered.
+	After []string `json:"after,omitempty"`
 }
 
 // RunOptions say how to answer a message that no person wrote.

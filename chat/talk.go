@@ -43,6 +43,8 @@ const (
 	Ended  EntryKind = "ended"  // a turn ended without an answer; Text says how
 	Lost   EntryKind = "lost"   // a record is damaged on disk; Text says so
 	Began  EntryKind = "began"  // a new conversation began in the same place
+	// Branched: the person went back, and what follows goes on from an earlier place.
+	Branched EntryKind = "branched"
 	// Removed comes first if what was said before was removed because it was old; Text says so.
 	Removed EntryKind = "removed"
 )

@@ -75,8 +75,11 @@ type Commands struct {
 
 	New         string
 	NothingHere string // /retry: nothing was asked yet
-	JobGone     string // /retry of a job's answer
-	NoStop      string
+	// CannotGoBack: the message that was changed, or that the conversation was to go on from, is of an earlier
+	// conversation, or was removed, or a message waits for its model.
+	CannotGoBack string
+	JobGone      string // /retry of a job's answer
+	NoStop       string
 
 	NoSearch, NotFound, Found string // /search: without words, in vain, above what was found
 	NotSearched               string // ends what /search says if a part of the conversation is damaged

@@ -90,8 +90,10 @@ func englishAgent() Agent {
 
 			New:         "A new conversation. What is on your mind?",
 			NothingHere: "There is nothing to answer again yet.",
-			JobGone:     "The last answer came from a scheduled job that no longer exists.",
-			NoStop:      "There is nothing to stop.",
+			CannotGoBack: "I cannot go back there: a new conversation was begun since, that part was removed because " +
+				"it was old, or an earlier message still waits for its answer. Please send it as a new message.",
+			JobGone: "The last answer came from a scheduled job that no longer exists.",
+			NoStop:  "There is nothing to stop.",
 
 			NoSearch:    "Write /search and the words that you look for.",
 			NotFound:    "I found nothing like that in what was said here.",

@@ -54,6 +54,9 @@ type Entry struct {
 	dimmed   int      // number of its pictures that are not shown any more
 }
 
+// Seq returns the number of the record that e is made of.
+func (e Entry) Seq() uint64 { return e.seq }
+
 // NewHistory returns an empty history. The model is told the time in zone.
 func NewHistory(zone *time.Location) *History { return &History{zone: zone} }
 
@@ -119,7 +122,8 @@ func (h *History) FirstNeeded() uint64 {
 // Summary returns the summary of what was said before the messages.
 func (h *History) Summary() Summary { return h.view.summary }
 
-// Apply applies the record numbered seq.
+// Apply applies the record numbered seq. Those of other branches are not to be applied:
+// see Sessions.Branch.
 func (h *History) Apply(seq uint64, r Record) {
 	if r.Asked != nil && h.open != nil {
 		h.open.distrust(r.Asked.Untrusted)
@@ -140,8 +144,11 @@ func (h *History) Apply(seq uint64, r Record) {
 		h.finish(seq, r)
 	case r.RolledBack != "" && h.open != nil:
 		h.rollBack(r.RolledBack)
+	case r.Branched != nil:
+		noteLeft(h, seq, r.Left)
 	case r.Retried != nil:
 		h.dropAnswers()
+		noteLeft(h, seq, r.Left)
 		h.Begin(*r.Retried)
 		h.open.keys[r.Retried.Key()] = true
 		h.open.asks = true

@@ -2,8 +2,9 @@ package conversation
 
 import (
 	"fmt"
-	"parley/llm"
 	"strings"
+
+	"parley/llm"
 )
 
 // Texts that stand in the conversation, for the model, in place of something else.
@@ -14,6 +15,10 @@ const (
 	msgSummary        = "[What was said before, summed up by you:]\n"
 	msgGap            = "[A part of this conversation stood here. It is damaged on disk and cannot be read. " +
 		"What was said and done in it is not known: look before you do something again, and say so if it matters.]"
+
+	// msgLeft begins a line that names tools.
+	msgLeft = "[The person went back to this place and left what was said since. " +
+		"What was done then stays done, with these tools: "
 
 	// msgSuspended stands for the words of a message that is suspended.
 	msgSuspended = "[A message that was said here is suspended for now. " +

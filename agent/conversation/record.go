@@ -18,7 +18,7 @@ import (
 )
 
 // A Record is one entry of a session's log. One field of it is set, or Asked
-// with Said, or Finished with Result and Told.
+// with Said, Finished with Result and Told, or Branched or Retried with Left.
 type Record struct {
 	// Heard is a message that somebody sent.
 	Heard *chat.Message `json:"heard,omitempty"`
@@ -39,6 +39,11 @@ type Record struct {
 	RolledBack string `json:"rolledBack,omitempty"`
 	// Retried is a message that asks for another answer in the last turn.
 	Retried *chat.Message `json:"retried,omitempty"`
+	// Branched goes back: the conversation goes on from an earlier record.
+	Branched *Branch `json:"branched,omitempty"`
+	// Left comes with Branched or Retried, and names the tools that changed something in
+	// what the conversation leaves. It stays done, and the model is told so.
+	Left []string `json:"left,omitempty"`
 	// Summed replaces the oldest turns by a summary.
 	Summed *Summary `json:"summed,omitempty"`
 	// Suspended puts the open turn aside, for one of its messages or for all (P8).
@@ -93,6 +98,12 @@ type ToolTraits struct {
 	ReadOnly bool   `json:",omitempty"`
 	Last     bool   `json:",omitempty"`
 	JSON     bool   `json:",omitempty"`
+}
+
+// A Branch says which record the conversation goes on from, that is the history as it
+// was made up to there: From is its number, 0 for the beginning.
+type Branch struct {
+	From uint64 `json:"from"`
 }
 
 // A Suspension says which message a turn is suspended for.

@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"fmt"
+
 	"parley/chat"
 	"parley/store"
 )
@@ -16,6 +17,7 @@ type Session struct {
 	History   *History
 	Seq       uint64   // of the last record of the log
 	unsaved   [][]byte // records to append
+	archived  uint64   // last record that a summary in another branch has archived
 	ReadSince *uint64  // until a request was made: the history was read from the log, from the record after this one on
 }
 
@@ -38,13 +40,13 @@ func (s *Session) Save(ctx context.Context) error {
 	return nil
 }
 
-// DigestedUpTo returns the number of the last record that is archived at night,
-// and not by a turn.
+// DigestedUpTo returns the number of the last record that is archived at night, or was
+// in another branch, and not by a turn of this one.
 func (s *Session) DigestedUpTo() uint64 {
 	if s.State.Digested.Epoch != s.State.Epoch {
-		return 0
+		return s.archived
 	}
-	return s.State.Digested.Seq
+	return max(s.archived, s.State.Digested.Seq)
 }
 
 // What a session and an entry take in memory besides their texts, in estimated

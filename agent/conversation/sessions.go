@@ -242,7 +242,7 @@ func (ss *Sessions) read(ctx context.Context, id chat.SessionID, st State) (*Ses
 	s := ss.Restore(id, st, NewHistory(ss.zone), 0)
 	s.ReadSince = &since
 	lost, damaged := 0, error(nil) // the last cause of several
-	for r, err := range ss.Records(ctx, id, st.Epoch, since) {
+	for r, err := range ss.branchRecords(ctx, s) {
 		if err != nil {
 			return nil, err
 		}

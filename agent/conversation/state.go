@@ -1,9 +1,10 @@
 package conversation
 
 import (
-	"parley/chat"
 	"slices"
 	"time"
+
+	"parley/chat"
 )
 
 // A State is what is kept of a session beside its log.
@@ -13,6 +14,7 @@ type State struct {
 	Quiet  bool   `json:"quiet,omitempty"`  // chosen with /verbose off
 	Undone string `json:"undone,omitempty"` // key of the last /undo
 	Short  string `json:"short,omitempty"`  // the model for which the list of tools is short, and its window
+	Forked bool   `json:"forked,omitempty"` // the conversation may have several branches
 	From   uint64 `json:"from,omitempty"`   // first record that is read: what is older never fits the model
 	Base   int64  `json:"base,omitempty"`   // first Epoch since this record was damaged
 	First  int64  `json:"first,omitempty"`  // earlier conversations are forgotten
@@ -67,6 +69,7 @@ func (g Grant) Covers(id chat.SessionID, effect string) bool {
 func (s *State) BeginConversation() {
 	s.Epoch++
 	s.From = 0
+	s.Forked = false
 	s.Short = ""
 	s.Grants = slices.DeleteFunc(s.Grants, func(g Grant) bool { return g.Until.IsZero() || g.Over() })
 }

@@ -97,6 +97,9 @@ func (h *History) resume(seq uint64, key string) {
 	h.open = was.open
 }
 
+// HasSuspended reports whether a turn is suspended.
+func (h *History) HasSuspended() bool { return len(h.suspended) > 0 }
+
 // IsSuspended reports whether the turn of the message key is suspended.
 func (h *History) IsSuspended(key string) bool { return h.suspendedWith(key) != nil }
 

@@ -151,6 +151,8 @@ func (s *transcriptWriter) entries(r Record) (es []chat.Entry) {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && !s.told[m.Key()]:
 		es = s.heard(*m)
+	case r.Branched != nil:
+		add(chat.Entry{Kind: chat.Branched, Text: "[went back: what follows goes on from an earlier message]"})
 	case r.IsAnswer():
 		if r.Said.Text != "" {
 			add(chat.Entry{Kind: chat.Said, Who: r.Said.Model, Text: r.Said.Text})

@@ -84,8 +84,9 @@ func (ss *Sessions) UntrustedIn(ctx context.Context, id chat.SessionID, guests b
 	if err != nil {
 		return nil, err
 	}
+	since := max(st.From, 1) - 1
 	h, asked := NewHistory(ss.zone), uint64(0)
-	for r, err := range ss.Records(ctx, id, st.Epoch, max(st.From, 1)-1) {
+	for r, err := range ss.branchRecords(ctx, &Session{ID: id, State: st, ReadSince: &since}) {
 		if err != nil {
 			return nil, err
 		}

@@ -2,10 +2,11 @@ package replay
 
 import (
 	"fmt"
-	"parley/agent/conversation"
-	"parley/chat"
 	"slices"
 	"strings"
+
+	"parley/agent/conversation"
+	"parley/chat"
 
 	"context"
 )

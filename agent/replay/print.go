@@ -32,6 +32,9 @@ const (
 func (p *Printer) Print(t Turn) {
 	p.printRemoved(t.Removed)
 	p.line("Turn %d, conversation %d", t.N, t.Talk)
+	if t.Back != nil {
+		p.line("  went back to an earlier place: goes on from record %d", *t.Back)
+	}
 	for _, e := range t.Events {
 		p.printEvent(e)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/agent/conversation"
+	"parley/branches"
 	"parley/chat"
 	"parley/llm"
 	"parley/tools"
@@ -42,6 +43,9 @@ type Turn struct {
 	N      int // from 1
 	Talk   int // which conversation of the session it is part of, from 1
 	Events []Event
+
+	// Back is set if the person went back before: the number of the record that the turn goes on from.
+	Back *uint64
 
 	// Removed is set in the first turn if what was said before that time was removed.
 	Removed time.Time
@@ -187,9 +191,15 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 			h := r.history(nil, 0)
 			first := 0
 			var events []Event
+			var back *uint64
 			for i, next := range records {
 				var req *llm.Request
 				h, req = r.apply(h, records[:i], next)
+				if next.Branched != nil {
+					back = &next.Branched.From
+					first = i + 1
+					continue
+				}
 				events = append(events, Event{next.Record, req})
 				paused := next.Suspended != nil && h.OpenTurn() == nil
 				if next.Ended == nil && !paused && i < len(records)-1 {
@@ -197,6 +207,7 @@ func (r *Recording) Turns() iter.Seq[Turn] {
 				}
 				n++
 				t := Turn{N: n, Talk: talk + 1, Events: events, before: records[:first], records: records[first : i+1]}
+				t.Back, back = back, nil
 				if n == 1 {
 					t.Removed = r.removed
 				}
@@ -237,11 +248,21 @@ func (r *Recording) Select(number int) (iter.Seq[Turn], error) {
 	}, nil
 }
 
-// history returns what records tell, those up to since left out.
+// history returns what records tell in the branch under way after them, those up to since
+// left out.
 func (r *Recording) history(records []conversation.NumberedRecord, since uint64) *conversation.History {
 	h := conversation.NewHistory(r.zone)
+	var tree branches.Tree
+	last := uint64(0)
 	for _, n := range records {
-		if n.Seq > since {
+		last = n.Seq
+		if n.Branched != nil {
+			tree.GoOn(n.Seq, n.Branched.From)
+		}
+	}
+	path := tree.Path(last)
+	for _, n := range records {
+		if n.Seq > since && path.Has(n.Seq) {
 			h.Apply(n.Seq, n.Record)
 		}
 	}
@@ -253,6 +274,9 @@ func (r *Recording) history(records []conversation.NumberedRecord, since uint64)
 func (r *Recording) apply(
 	h *conversation.History, before []conversation.NumberedRecord, next conversation.NumberedRecord,
 ) (*conversation.History, *llm.Request) {
+	if next.Branched != nil {
+		return r.history(append(before[:len(before):len(before)], next), 0), nil
+	}
 	if next.Asked != nil && next.Asked.Since != nil {
 		h = r.history(before, *next.Asked.Since)
 	}

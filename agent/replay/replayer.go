@@ -121,7 +121,9 @@ func (p *Replayer) Prepare(ctx context.Context, sessions *conversation.Sessions)
 	id, first := p.recording.session, p.turn.records[0].Seq
 	before := make([]conversation.Record, first-1)
 	h := p.recording.history(nil, 0)
+	forked := false
 	for i, n := range p.turn.before {
+		forked = forked || n.Branched != nil
 		before[n.Seq-1] = n.Record
 		h, _ = p.recording.apply(h, p.turn.before[:i], n)
 	}
@@ -131,10 +133,10 @@ func (p *Replayer) Prepare(ctx context.Context, sessions *conversation.Sessions)
 	for _, e := range p.turn.Events {
 		if e.Asked != nil && e.Asked.Since != nil {
 			from := *e.Asked.Since + 1
-			return nil, sessions.Update(ctx, id, func(s *conversation.State) { s.From = from })
+			return nil, sessions.Update(ctx, id, func(s *conversation.State) { s.From, s.Forked = from, forked })
 		}
 	}
-	return sessions.Restore(id, conversation.State{}, h, first-1), nil
+	return sessions.Restore(id, conversation.State{Forked: forked}, h, first-1), nil
 }
 
 // Begin has the messages heard that begin the turn.

@@ -150,23 +150,23 @@ func (s *sessionDigest) archiveConversations(ctx context.Context) error {
 // unarchived returns what the Archive does not have of the conversation, but for
 // the turn under way. It appends the parts that a crash kept from the Archive.
 func (s *sessionDigest) unarchived(ctx context.Context) (conversation.Entries, error) {
-	h := conversation.NewHistory(s.digest.Zone)
+	all := newBranchEntries(s.digest.Zone)
 	for r, err := range s.digest.Sessions.Records(ctx, s.id, s.progress.Epoch, s.progress.Done) {
 		if err != nil {
 			return nil, err
 		}
 		if r.Summed == nil {
-			h.Apply(r.Seq, r.Record)
+			all.apply(r)
 			continue
 		}
-		h.Drop(max(r.Summed.From, s.progress.Seq+1), r.Summed.Upto)
+		all.drop(max(r.Summed.From, s.progress.Seq+1), r.Summed.Upto)
 		for _, part := range r.Summed.Parts() {
 			if _, err := s.digest.Archive.Append(ctx, part.Who, part); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return h.EndedEntries(), nil
+	return all.ended(), nil
 }
 
 // archiveEntries archives entries, part by part.

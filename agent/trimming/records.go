@@ -178,7 +178,7 @@ func (o *oldRecords) add(r conversation.NumberedRecord) {
 		o.unsure = true
 	case r.Heard != nil, r.Retried != nil:
 		o.unsure = false
-	case r.Ended != nil, r.Summed != nil && o.ended == r.Seq-1:
+	case r.Ended != nil, (r.Summed != nil || r.Branched != nil) && o.ended == r.Seq-1:
 		o.ended = r.Seq
 	case r.Suspended != nil:
 		o.suspended++

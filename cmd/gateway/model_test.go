@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/agent/conversation"
+	"parley/agent/modelerrors"
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/texts"
@@ -50,7 +50,7 @@ func TestP11ModelFails(t *testing.T) {
 	}
 	w.says(person, "heard busy")
 	w.says(person+1, "heard broken")
-	w.says(person+2, conversation.Kindly(texts.English().Agent.Model, &llm.Error{Kind: llm.Auth}))
+	w.says(person+2, modelerrors.Kindly(texts.English().Agent.Model, &llm.Error{Kind: llm.Auth}))
 	for i := range 3 {
 		if texts := botTexts(w.tg.Chat(int64(person + i))); len(texts) != 1 {
 			t.Errorf("the bot said %q", texts)

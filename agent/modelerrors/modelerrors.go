@@ -1,4 +1,5 @@
-package conversation
+// Package modelerrors tells people, in one sentence, why a model did not answer.
+package modelerrors
 
 import (
 	"context"

@@ -1,4 +1,5 @@
-package conversation
+// Package pastusage reads from the logs of sessions what their answers took, for a budget that did not count yet.
+package pastusage
 
 import (
 	"cmp"
@@ -8,13 +9,14 @@ import (
 	"log/slog"
 	"time"
 
+	"parley/agent/conversation"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
 )
 
-// A PastUsage is what one answer or summary took, as the log tells.
-type PastUsage struct {
+// A Usage is what one answer or summary took, as the log tells.
+type Usage struct {
 	Day     string // 2006-01-02
 	Person  chat.Person
 	Session chat.SessionID // "" if its conversation is over
@@ -23,9 +25,11 @@ type PastUsage struct {
 	Usage   llm.Usage
 }
 
-// AllPastUsage is PastUsage of all sessions. What cannot be read is logged and left out. An error is that of a
+// All is of all sessions, with the days of zone. What cannot be read is logged and left out. An error is that of a
 // process that ends.
-func (ss *Sessions) AllPastUsage(ctx context.Context, log *slog.Logger) iter.Seq2[PastUsage, error] {
+func All(
+	ctx context.Context, sessions *conversation.Sessions, zone *time.Location, log *slog.Logger,
+) iter.Seq2[Usage, error] {
 	leaveOut := func(session chat.SessionID, err error) (closing bool) {
 		if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 			return true
@@ -33,15 +37,15 @@ func (ss *Sessions) AllPastUsage(ctx context.Context, log *slog.Logger) iter.Seq
 		log.Error("earlier usage cannot be read and is left out", "session", session, "err", err)
 		return false
 	}
-	return func(yield func(PastUsage, error) bool) {
-		for id, err := range ss.IDs(ctx, "") {
+	return func(yield func(Usage, error) bool) {
+		for id, err := range sessions.IDs(ctx, "") {
 			if err != nil {
 				if leaveOut("", err) {
-					yield(PastUsage{}, err)
+					yield(Usage{}, err)
 				}
 				return
 			}
-			for past, err := range ss.PastUsage(ctx, id) {
+			for past, err := range ofSession(ctx, sessions, zone, id) {
 				if err != nil && !leaveOut(id, err) {
 					break
 				}
@@ -53,23 +57,25 @@ func (ss *Sessions) AllPastUsage(ctx context.Context, log *slog.Logger) iter.Seq
 	}
 }
 
-// PastUsage reads from the logs of the session id what answers took. A turn is
+// ofSession reads from the logs of the session id what answers took. A turn is
 // that of the person it answers.
-func (ss *Sessions) PastUsage(ctx context.Context, id chat.SessionID) iter.Seq2[PastUsage, error] {
-	return func(yield func(PastUsage, error) bool) {
-		st, _, err := ss.Lookup(ctx, id)
+func ofSession(
+	ctx context.Context, sessions *conversation.Sessions, zone *time.Location, id chat.SessionID,
+) iter.Seq2[Usage, error] {
+	return func(yield func(Usage, error) bool) {
+		st, _, err := sessions.Lookup(ctx, id)
 		if err != nil {
-			yield(PastUsage{}, err)
+			yield(Usage{}, err)
 			return
 		}
 		for _, epoch := range st.Epochs() {
-			var turn PastUsage
-			for r, err := range ss.Records(ctx, id, epoch, 0) {
+			var turn Usage
+			for r, err := range sessions.Records(ctx, id, epoch, 0) {
 				if err != nil {
 					yield(turn, err)
 					return
 				}
-				if !turn.apply(r.Record, ss.zone) {
+				if !turn.apply(r.Record, zone) {
 					continue
 				}
 				if epoch == st.Epoch {
@@ -86,7 +92,7 @@ func (ss *Sessions) PastUsage(ctx context.Context, id chat.SessionID) iter.Seq2[
 }
 
 // apply notes what r tells of the turn under way, and reports whether that is usage.
-func (u *PastUsage) apply(r Record, zone *time.Location) bool {
+func (u *Usage) apply(r conversation.Record, zone *time.Location) bool {
 	switch m := cmp.Or(r.Heard, r.Retried); {
 	case m != nil && u.Person == "":
 		u.Day = m.Time.In(zone).Format(time.DateOnly)
@@ -99,7 +105,7 @@ func (u *PastUsage) apply(r Record, zone *time.Location) bool {
 		u.Model = r.Summed.Model
 		u.Usage = r.Summed.Usage
 	case r.Ended != nil:
-		*u = PastUsage{}
+		*u = Usage{}
 	}
 	return u.Model != ""
 }
