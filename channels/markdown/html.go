@@ -11,6 +11,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	gmhtml "github.com/yuin/goldmark/renderer/html"
@@ -34,12 +35,16 @@ func HTML(src string) string {
 	return "<p>" + strings.ReplaceAll(html.EscapeString(strings.TrimSpace(src)), "\n", "<br>\n") + "</p>\n"
 }
 
-// linking is the grammar in which bare addresses are links, too.
+// linking is the grammar in which bare addresses are links, too, and there are formulas.
 var linking = sync.OnceValue(func() parser.Parser {
 	p := newGrammar()
 	p.AddOptions(parser.WithInlineParsers(util.Prioritized(extension.NewLinkifyParser(
 		extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"})), 999)))
-	p.AddOptions(parser.WithASTTransformers(util.Prioritized(headingLevels{}, 2)))
+	p.AddOptions(
+		parser.WithASTTransformers(util.Prioritized(headingLevels{}, 2)),
+		parser.WithInlineParsers(util.Prioritized(formulaParser{}, 50)),
+		parser.WithBlockParsers(util.Prioritized(formulaBlockParser{}, 750)),
+	)
 	return p
 })
 
@@ -50,7 +55,7 @@ var pages = sync.OnceValue(func() renderer.Renderer {
 		util.Prioritized(tags{}, 100),
 		util.Prioritized(extension.NewTableHTMLRenderer(alignment), 500),
 		util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
-		util.Prioritized(extension.NewTaskCheckBoxHTMLRenderer(), 500),
+		util.Prioritized(formulas{}, 500),
 		util.Prioritized(gmhtml.NewRenderer(gmhtml.WithHardWraps()), 1000),
 	))
 })
@@ -66,6 +71,20 @@ func (t tags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindAutoLink, t.link)
 	r.Register(ast.KindText, t.text)
 	r.Register(ast.KindFencedCodeBlock, t.code)
+	r.Register(extast.KindTaskCheckBox, t.task)
+}
+
+// task writes the box of a task, with a name for screen readers.
+func (tags) task(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	box := `<input type="checkbox" aria-label="To do" disabled> `
+	if n.(*extast.TaskCheckBox).IsChecked {
+		box = `<input type="checkbox" aria-label="Done" checked disabled> `
+	}
+	_, err := w.WriteString(box)
+	return ast.WalkContinue, err
 }
 
 // text writes words. It breaks lines where the source does.

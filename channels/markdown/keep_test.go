@@ -52,7 +52,7 @@ func TestOrdinaryTextIsKept(t *testing.T) {
 	}
 }
 
-var tag = regexp.MustCompile(`</?(p|strong|em|del|ul|li|a|br|blockquote)( [^>]*)?>`)
+var tag = regexp.MustCompile(`</?(p|strong|em|del|ul|li|a|br|blockquote|span)( [^>]*)?>`)
 
 // What is meant as a mark is one.
 func TestMarks(t *testing.T) {

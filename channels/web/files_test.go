@@ -1,11 +1,14 @@
 package web
 
 import (
+	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -148,20 +151,67 @@ func TestUploadTooBig(t *testing.T) {
 	}
 }
 
-// Assets are asked for once.
+// Assets are asked for once, and sent compressed.
 func TestAssets(t *testing.T) {
 	h := newTestGateway(t)
-	for _, name := range []string{"page.js", "page.css", "icon.svg"} {
-		path := "/assets/" + h.assets + "/" + name
+	for name, folder := range map[string]string{"page.js": "page", "page.css": "page", "icon.svg": "page", "highlight.min.js": "libraries", "temml.LICENSE.txt": "libraries"} {
+		path := "/assets/" + h.assets.digest + "/" + name
 		res, got := h.do("anna", "GET", path, nil)
-		if want, _ := embedded.ReadFile("page/" + name); !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || got != string(want) || got == "" {
+		if want, _ := embedded.ReadFile(folder + "/" + name); !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || got != string(want) || got == "" {
 			t.Errorf("%s: %v", path, res.Header)
 		}
 		if res, _ := h.do("anna", "GET", "/assets/0/"+name, nil); strings.Contains(res.Header.Get("Cache-Control"), "immutable") {
 			t.Errorf("an old %s is kept for ever", name)
 		}
+		for accepted, coding := range map[string]string{"gzip, br": "gzip", "br;q=1.0, gzip;q=0.8": "gzip", "gzip;q=0": "", "x-gzip": "", "": ""} {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Header.Set("Accept-Encoding", accepted)
+			w := httptest.NewRecorder()
+			h.Serve(w, r, chat.Sender{ID: "anna"})
+			var body io.Reader = w.Body
+			if got := w.Header().Get("Content-Encoding"); got != coding || w.Header().Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s for %q is sent as %q", name, accepted, got)
+			}
+			if coding != "" {
+				var err error
+				if body, err = gzip.NewReader(body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if unpacked, err := io.ReadAll(body); err != nil || string(unpacked) != got {
+				t.Errorf("%s for %q: %v, %d bytes", name, accepted, err, len(unpacked))
+			}
+		}
 	}
 	for _, bad := range []string{"page.html", "..%2fpage.go", "x"} {
-		h.must(http.StatusNotFound, "anna", "GET", fmt.Sprintf("/assets/%s/%s", h.assets, bad), nil)
+		h.must(http.StatusNotFound, "anna", "GET", fmt.Sprintf("/assets/%s/%s", h.assets.digest, bad), nil)
+	}
+}
+
+// The libraries are those that SOURCES.txt names, as they were published.
+func TestLibraries(t *testing.T) {
+	sources, err := embedded.ReadFile("libraries/SOURCES.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]string{"SOURCES.txt": ""} // sums by name
+	last := ""
+	for line := range strings.Lines(string(sources)) {
+		if file, ok := strings.CutPrefix(line, "file: "); ok {
+			last, _, _ = strings.Cut(file, " ")
+		}
+		if sum, ok := strings.CutPrefix(line, "sha256: "); ok {
+			known[last] = strings.TrimSpace(sum)
+		}
+	}
+	files, err := embedded.ReadDir("libraries")
+	if err != nil || len(files) != len(known) || len(known) < 5 {
+		t.Errorf("there are %v (%v), and SOURCES.txt names %v", files, err, known)
+	}
+	for name, sum := range known {
+		body, err := embedded.ReadFile("libraries/" + name)
+		if got := fmt.Sprintf("%x", sha256.Sum256(body)); err != nil || sum != "" && got != sum {
+			t.Errorf("%s (%v) has the sum %s, not %s", name, err, got, sum)
+		}
 	}
 }

@@ -1,17 +1,10 @@
 package web
 
 import (
-	"crypto/sha256"
-	"embed"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"html"
-	"io/fs"
 	"math"
-	"mime"
 	"net/http"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,23 +13,6 @@ import (
 	"parley/channels/markdown"
 	"parley/response"
 )
-
-//go:embed page
-var embedded embed.FS
-
-// digestAssets returns a digest of all files of the page. It is part of their URLs,
-// so that browsers can cache them for good and modules of one version find each
-// other.
-func digestAssets() (digest string, err error) {
-	sum := sha256.New()
-	names, err := fs.Glob(embedded, "page/*")
-	for _, name := range names {
-		body, bad := embedded.ReadFile(name)
-		err = errors.Join(err, bad)
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), err
-}
 
 // size formats a number of bytes.
 func size(n int64) string {
@@ -53,21 +29,6 @@ func size(n int64) string {
 func (req request) writeBody(kind string, body []byte) {
 	req.w.Header().Set("Content-Type", kind)
 	_, _ = req.w.Write(body) // an error means that the client is gone
-}
-
-// serveAsset sends a file of the page.
-func (c *Channel) serveAsset(req request) error {
-	name := req.r.PathValue("file")
-	body, err := embedded.ReadFile("page/" + name)
-	if err != nil {
-		return response.Problem{Status: http.StatusNotFound, Text: "This file does not exist."}
-	}
-	req.w.Header().Set("Cache-Control", "private, no-cache")
-	if req.r.PathValue("v") == c.assets {
-		req.w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-	}
-	req.writeBody(mime.TypeByExtension(path.Ext(name)), body)
-	return nil
 }
 
 // redirectHome redirects to the latest conversation.
@@ -88,7 +49,7 @@ func (c *Channel) servePage(req request) error {
 		Who:     req.who,
 		ID:      id,
 		Title:   displayTitle(id, req.conversation),
-		Assets:  "/assets/" + c.assets,
+		Assets:  "/assets/" + c.assets.digest,
 		MaxFile: c.cfg.MaxFile,
 		Blocked: c.blockedParts(req),
 	}

@@ -71,7 +71,7 @@ func (c *Channel) routes() *http.ServeMux {
 		"GET /talks":               c.findConversations,
 		"PUT /files":               c.uploadFile,
 		"GET /files/{file}/{name}": c.downloadFile,
-		"GET /assets/{v}/{file}":   c.serveAsset,
+		"GET /assets/{v}/{file}":   c.assets.serve,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			who, _ := r.Context().Value(personKey{}).(chat.Sender)

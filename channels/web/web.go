@@ -54,7 +54,7 @@ type Channel struct {
 	cfg    Config
 	intake network.Intake
 	files  store.Table[chat.File] // by person and ID
-	assets string                 // digest of the files of the page
+	assets *assets
 	mux    *http.ServeMux
 	bodies *network.Budget // of bytes of JSON requests in memory
 
@@ -88,7 +88,7 @@ func New(cfg Config) (*Channel, error) {
 		changed: c.publishListChange,
 	}
 	var err error
-	if c.assets, err = digestAssets(); err != nil {
+	if c.assets, err = newAssets(); err != nil {
 		return nil, fmt.Errorf("page of the browser chat: %w", err)
 	}
 	c.mux = c.routes()

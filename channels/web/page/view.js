@@ -1,5 +1,6 @@
 // The messages, and the reply that is being written.
 
+import { dress, move, render } from "./blocks.js";
 import { $, call, command, drop, fileURL, icon, keep, make, newID, post, talk, unsent } from "./wire.js";
 
 const scroll = $("scroll"), entries = $("entries"), making = $("making"), pending = $("unsent");
@@ -46,24 +47,7 @@ function finish(a) {
   const form = a.querySelector(":scope > form.ask");
   if (form) forms().then((f) => f.prepare(form));
   for (const img of a.querySelectorAll("img")) if (img.complete && !img.naturalWidth) broken(img);
-  for (const pre of a.querySelectorAll(".text pre:not(.code > pre)")) {
-    const box = make("div", { className: "code" });
-    pre.replaceWith(box);
-    Object.assign(pre, { tabIndex: 0, role: "group", ariaLabel: "Code" }); // for scrolling with the keyboard
-    box.append(pre, make("button", { type: "button", className: "copy" }, "Copy"));
-  }
-}
-
-// render replaces the content of e with html, which the server has made safe. It keeps
-// unchanged nodes, and with them selections and scroll positions.
-function render(e, html) {
-  const t = make("template");
-  t.innerHTML = html;
-  const fresh = [...t.content.childNodes];
-  let same = 0;
-  while (same < fresh.length && e.childNodes[same]?.isEqualNode(fresh[same])) same++;
-  while (e.childNodes.length > same) e.lastChild.remove();
-  e.append(...fresh.slice(same));
+  if (a.classList.contains("parley")) dress(a.querySelector(":scope > .text"));
 }
 
 export function size(n) {
@@ -187,7 +171,7 @@ function draftOf(reply) {
 export const handlers = {
   busy: ({ on }) => (on ? work(true) : end()),
   draft({ reply, html }) {
-    render(draftOf(reply).querySelector(".text"), html);
+    render(draftOf(reply).querySelector(".text"), html, false);
     work(true);
   },
   step(s) {
@@ -219,7 +203,7 @@ export const handlers = {
     a ??= article(e.who);
     write(a, e);
     if (e.who === "you" && draft) pending.append(a); // below the pending reply
-    else entries.append(a);
+    else move(a, entries);
     if (e.replies) order(a, e);
     if (e.who === "parley" && !draft?.dataset.id) end(); // otherwise another reply is still pending
     if (document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
@@ -346,15 +330,6 @@ export function start() {
   scroll.addEventListener("click", ({ target }) => {
     const choice = target.closest(".ask button");
     if (choice) answer(choice);
-    if (target.matches(".copy")) copy(target);
   });
   entries.addEventListener("error", (e) => broken(e.target), true);
-}
-
-function copy(button) {
-  getSelection().selectAllChildren(button.previousElementSibling);
-  document.execCommand("copy"); // works without https, too
-  getSelection().removeAllRanges();
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = "Copy"), 1500);
 }

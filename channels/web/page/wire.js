@@ -24,6 +24,9 @@ export function icon(name) {
   return svg;
 }
 
+// style loads a style sheet of what is not needed at first.
+export const style = (name) => document.head.append(make("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href }));
+
 // newID returns an ID for a request that may be repeated but takes effect once (P3).
 export const newID = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
