@@ -21,7 +21,7 @@ func TestApp(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"drawer": drawer, "targets": targets, "keyboard": keyboard,
-		"uploads": uploadsFail, "tab of somebody else": othersTab,
+		"unread": unread, "uploads": uploadsFail, "tab of somebody else": othersTab,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,4 +233,45 @@ func othersTab(t *testing.T, browser context.Context) {
 	h.who.Store(nil)
 	b.do(chromedp.Navigate(h.at + "/"))
 	h.hears(t, "my secret") // it was kept for its person
+}
+
+// hide has the page believe that its tab is in the background, or in sight again.
+func (b *tab) hide(is bool) {
+	b.Helper()
+	state := map[bool]string{true: "hidden", false: "visible"}[is]
+	eval[bool](b, fmt.Sprintf(`(Object.defineProperty(document, "visibilityState", { value: %q, configurable: true }),
+		Object.defineProperty(document, "hidden", { value: %v, configurable: true }), document.dispatchEvent(new Event("visibilitychange")), true)`, state, is))
+}
+
+// unread: what was said is marked as new in the list, in the title and on the icon until a tab that is in sight
+// shows it. The conversation that is open and in sight is never marked, also while a question is open in it.
+func unread(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	b.tells(t, "hello")
+	notices := h.Direct("owner")
+	const plain = `!/^\(/.test(document.title) && document.querySelector("link[rel=icon]").href.endsWith("icon.svg")`
+	badge := func(n int) string {
+		return fmt.Sprintf(`document.title.startsWith("(%d) ") && document.querySelector("link[rel=icon]").href.startsWith("data:")`, n)
+	}
+	const none = `!document.querySelector("#talks .badge")`
+	h.says(t, chat.Reply{ID: "a1", Text: "one"})
+	h.says(t, chat.Reply{ID: "q1", Text: "May I?", Ask: &chat.Question{ID: "q1", Choices: []string{"Yes", "No"}}})
+	b.until(`document.querySelector(".ask") && ` + plain + ` && ` + none)
+	h.says(t, chat.Reply{ID: "n1", Text: "The bread is done", To: notices})
+	h.says(t, chat.Reply{ID: "n2", Text: "The soup, too", To: notices})
+	b.until(badge(2) + ` && document.querySelector("#talks .badge.new")?.firstChild.data === "2"`)
+	b.shot("unread")
+	b.hide(true)
+	h.says(t, chat.Reply{ID: "a2", Text: "two"})
+	b.until(badge(3)) // the notices, and the question that is also the last but one message
+	b.hide(false)
+	b.until(badge(2))
+	b.click(`#talks a[href="/c/notices"]`)
+	b.until(`location.pathname === "/c/notices" && document.title === "(1) Notices – Parley" && document.querySelector("#talks .badge")?.title === "Waiting for your answer"`)
+	b.until(`fetch("/talks").then((r) => r.json()).then((all) => window.known = !all.some((t) => t.unread)), window.known`)
+	b.do(chromedp.Navigate(h.at + "/c/first"))
+	b.until(plain + ` && ` + none)
+	other := h.tab(t, browser) // what was seen in one tab is so in all
+	other.until(plain + ` && ` + none)
 }

@@ -24,6 +24,9 @@ type conversation struct {
 	Last  time.Time `json:"last"`           // time of the last message, to within a minute, or of its creation
 	Used  bool      `json:"used,omitempty"` // it has messages
 	Asks  int       `json:"asks,omitempty"` // open questions
+
+	Seen   uint64 `json:"seen,omitempty"`   // number of the entry up to which the person has seen it; 0: not known
+	Unread int    `json:"unread,omitempty"` // what the agent said after that, about
 }
 
 var errGone = errors.New("there is no such conversation")
@@ -70,10 +73,18 @@ func (l *conversationList) noteActivity(ctx context.Context, at chat.Address, co
 	if title == "" && e.Who == whoPerson {
 		title = titleOf(e)
 	}
-	if conv.Used && title == conv.Title && e.Time.Sub(conv.Last) < time.Minute {
+	unread := conv.Unread + 1
+	if e.Who == whoPerson { // who writes has read
+		unread = 0
+	}
+	if conv.Used && title == conv.Title && unread == conv.Unread && e.Time.Sub(conv.Last) < time.Minute {
 		return nil
 	}
-	return l.set(ctx, at, conversation{Title: title, Last: e.Time, Used: true, Asks: conv.Asks})
+	conv.Title = title
+	conv.Last = e.Time
+	conv.Used = true
+	conv.Unread = unread
+	return l.set(ctx, at, conv)
 }
 
 // titleOf returns the title of a conversation that begins with the entry e.
@@ -95,11 +106,12 @@ func (l *conversationList) of(ctx context.Context, person string) ([]listItem, e
 			return nil, err
 		}
 		all = append(all, listItem{
-			ID:    id,
-			Title: displayTitle(id, conv),
-			Last:  conv.Last,
-			Asks:  conv.Asks,
-			used:  conv.Used || conv.Title != "",
+			ID:     id,
+			Title:  displayTitle(id, conv),
+			Last:   conv.Last,
+			Asks:   conv.Asks,
+			Unread: conv.Unread,
+			used:   conv.Used || conv.Title != "",
 		})
 	}
 	if !slices.ContainsFunc(all, func(i listItem) bool { return i.ID != noticesID }) {

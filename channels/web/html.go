@@ -85,6 +85,7 @@ func (p page) head() g.Node {
 		preload("blocks.js"),
 		preload("write.js"),
 		preload("upload.js"),
+		preload("unread.js"),
 		preload("phone.js"),
 		preload("conversations.js"),
 		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
@@ -111,13 +112,19 @@ func (p page) side() g.Node {
 	)
 }
 
-// node returns the item as HTML.
+// node returns the item as HTML, of the same structure as in unread.js. The conversation that is open has no mark.
 func (i listItem) node() g.Node {
-	badge := h.Span(h.Class("badge"), h.Title("Waiting for your answer"),
-		g.Text(strconv.Itoa(i.Asks)),
-		h.Span(h.Class("unseen"), g.Text(" waiting for your answer: ")),
-	)
-	return h.Li(i.link(g.If(i.Current, h.Aria("current", "page")), g.If(i.Asks > 0, badge)))
+	if i.Current {
+		return h.Li(i.link(h.Aria("current", "page")))
+	}
+	mark := func(class, title, said string, n int) g.Node {
+		return g.If(n > 0, h.Span(h.Class(class), h.Title(title), g.Text(strconv.Itoa(n)),
+			h.Span(h.Class("unseen"), g.Text(said))))
+	}
+	if i.Asks > 0 {
+		return h.Li(i.link(mark("badge", "Waiting for your answer", " waiting for your answer: ", i.Asks)))
+	}
+	return h.Li(i.link(mark("badge new", "New messages", " new: ", i.Unread)))
 }
 
 // link returns a link to the conversation, with before in front of its title.

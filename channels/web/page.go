@@ -142,6 +142,7 @@ type listItem struct {
 	Last    time.Time `json:"last,omitzero"`     // time of the last message, to within a minute; zero: none
 	Current bool      `json:"-"`                 // it is the one shown
 	Asks    int       `json:"asks,omitempty"`    // open questions
+	Unread  int       `json:"unread,omitempty"`  // messages that were not seen yet
 	Snippet string    `json:"snippet,omitempty"` // of a message found by search
 	Time    time.Time `json:"time,omitzero"`     // of a search hit
 	used    bool      // it has messages or a title

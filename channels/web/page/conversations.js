@@ -1,6 +1,7 @@
 // The list of conversations: search, create, rename, delete.
 
 import { $, call, hangUp, make, talk } from "./wire.js";
+import * as unread from "./unread.js";
 
 const list = $("talks"), words = $("words"), title = $("title");
 let requests = 0;
@@ -17,12 +18,11 @@ export async function show() {
   if (request !== requests) return;
   const me = found.find((t) => t.id === talk);
   if (!q) elsewhere(found.find((t) => t.asks && t.id !== talk));
+  if (!q) unread.count(found);
   if (!q && me) showTitle(me.title);
   if (!q && !me) found.unshift({ id: talk, title: title.textContent });
   const lines = found.map((t) => {
-    const a = make("a", { href: `/c/${encodeURIComponent(t.id)}` });
-    if (t.asks) a.append(make("span", { className: "badge", title: "Waiting for your answer" }, String(t.asks), make("span", { className: "unseen" }, " waiting for your answer: ")));
-    a.append(t.title);
+    const a = make("a", { href: `/c/${encodeURIComponent(t.id)}` }, ...unread.mark(t), t.title);
     if (t.id === talk) a.ariaCurrent = "page";
     if (t.snippet) a.append(make("small", {}, t.snippet));
     return make("li", {}, a);
@@ -37,7 +37,6 @@ export async function show() {
 // elsewhere shows that conversation t waits for an answer, or without t that none does.
 function elsewhere(t) {
   const line = $("elsewhere"), a = line.querySelector("a");
-  if (t && line.hidden && document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
   line.hidden = !t;
   if (t) Object.assign(a, { href: `/c/${encodeURIComponent(t.id)}`, textContent: t.title });
 }
@@ -45,7 +44,7 @@ function elsewhere(t) {
 function showTitle(to) {
   if (title.textContent === to) return;
   title.textContent = to;
-  document.title = `${to} – Parley`;
+  unread.name(to);
 }
 
 // editTitle shows or hides the field for the title.

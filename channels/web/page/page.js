@@ -3,12 +3,17 @@
 import { $, listen } from "./wire.js";
 import * as conversations from "./conversations.js";
 import * as phone from "./phone.js";
+import * as unread from "./unread.js";
 import * as view from "./view.js";
 import * as write from "./write.js";
 
 let soon;
 listen({
   ...view.handlers,
+  message(e) {
+    view.handlers.message(e);
+    unread.note(e);
+  },
   unsent: view.mark,
   wrong: view.showWrong,
   talks() {
@@ -20,6 +25,7 @@ view.start();
 write.start();
 conversations.start();
 phone.start();
+unread.start();
 
 addEventListener("keydown", (e) => {
   if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {

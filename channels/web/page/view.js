@@ -206,7 +206,6 @@ export const handlers = {
     else move(a, entries);
     if (e.replies) order(a, e);
     if (e.who === "parley" && !draft?.dataset.id) end(); // otherwise another reply is still pending
-    if (document.hidden && !document.title.startsWith("● ")) document.title = "● " + document.title;
     last();
     mark();
     attend();
@@ -326,7 +325,6 @@ export function start() {
   scroll.addEventListener("scroll", () => atEnd() && ($("down").hidden = true), { passive: true });
   $("down").onclick = follow;
   $("older").onclick = older;
-  addEventListener("focus", () => (document.title = document.title.replace(/^● /, "")));
   scroll.addEventListener("click", ({ target }) => {
     const choice = target.closest(".ask button");
     if (choice) answer(choice);

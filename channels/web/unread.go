@@ -1,0 +1,40 @@
+package web
+
+import (
+	"net/http"
+
+	"parley/store"
+)
+
+// markSeen notes how far the person has seen a conversation: a page that is in sight shows it.
+func (c *Channel) markSeen(req request) error {
+	var in struct{ Seq uint64 }
+	if err := req.readJSON(&in); err != nil {
+		return err
+	}
+	rm := req.room
+	rm.writeMu.Lock()
+	defer rm.writeMu.Unlock()
+	ctx := req.r.Context()
+	conv, err := c.conversations.get(ctx, rm.address)
+	if err != nil {
+		return err
+	}
+	if conv.Unread > 0 { // looking at what is known writes nothing
+		conv.Seen = max(conv.Seen, in.Seq)
+		conv.Unread = 0
+		for e, err := range rm.entriesAfter(ctx, conv.Seen) {
+			if err != nil {
+				return err
+			}
+			if e.Who == whoAgent && e.Edits == 0 {
+				conv.Unread++
+			}
+		}
+		if err := c.conversations.set(store.Deferred(ctx), rm.address, conv); err != nil {
+			return err
+		}
+	}
+	req.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
