@@ -65,7 +65,7 @@ func (c *Channel) routes() *http.ServeMux {
 		"GET /c/{id}/events":       c.serveEvents,
 		"POST /c/{id}/messages":    c.postMessage,
 		"POST /c/{id}/answer":      c.pressButton,
-		"POST /c/{id}/seen":        c.markSeen,
+		"POST /c/{id}/seen":        markSeen,
 		"PATCH /c/{id}":            c.renameConversation,
 		"DELETE /c/{id}":           c.deleteConversation,
 		"POST /c":                  c.createConversation,

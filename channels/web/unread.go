@@ -7,7 +7,7 @@ import (
 )
 
 // markSeen notes how far the person has seen a conversation: a page that is in sight shows it.
-func (c *Channel) markSeen(req request) error {
+func markSeen(req request) error {
 	var in struct{ Seq uint64 }
 	if err := req.readJSON(&in); err != nil {
 		return err
@@ -16,7 +16,7 @@ func (c *Channel) markSeen(req request) error {
 	rm.writeMu.Lock()
 	defer rm.writeMu.Unlock()
 	ctx := req.r.Context()
-	conv, err := c.conversations.get(ctx, rm.address)
+	conv, err := rm.c.conversations.get(ctx, rm.address)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *Channel) markSeen(req request) error {
 				conv.Unread++
 			}
 		}
-		if err := c.conversations.set(store.Deferred(ctx), rm.address, conv); err != nil {
+		if err := rm.c.conversations.set(store.Deferred(ctx), rm.address, conv); err != nil {
 			return err
 		}
 	}
