@@ -75,8 +75,8 @@ func (t *turn) beginSubagentTurn(m chat.Message) error {
 	}
 	t.settings.Rounds = cmp.Or(c.Rounds, t.settings.Rounds)
 	t.scope.Model = t.name
-	t.scope.Depth = c.Depth
-	t.scope.Agent = c.Agent
+	t.scope.Depth, t.scope.Agent = c.Depth, c.Agent
+	t.scope.Task = cmp.Or(c.Label, c.Task)
 	t.scope.Only = c.Only
 	t.scope.Root, t.scope.RootTurn = supervisor.Roster().Root(t.session.ID)
 	return nil

@@ -154,7 +154,7 @@ func (t *turn) prepare(ctx context.Context, m chat.Message) (err error) {
 	t.name, t.model = t.settings.model(name)
 	t.scope.Model = t.name
 	if m.Options != nil && m.Options.Job != "" { // also while a subagent works for it or reports (D-097)
-		t.scope.Origin = chat.FromSchedule
+		t.scope.Origin, t.scope.Job = chat.FromSchedule, m.JobName()
 	}
 	t.scope.Tools = func() []tools.Tool { return t.kit.Tools() }
 	if err := t.beginSubagentTurn(m); err != nil {

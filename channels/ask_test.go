@@ -176,14 +176,14 @@ func TestAskOneAnswer(t *testing.T) {
 
 // Where choices begin with letters of their own, the letter is an answer.
 func TestAskLettered(t *testing.T) {
-	for letter, index := range map[string]int{"y": 0, "N": 1, "c": 2, "h": 3, "2": 1} {
+	for letter, index := range map[string]int{"y": 0, "N": 1, "a": 2, "f": 3, "2": 1} {
 		in(t, func(t *testing.T, m *machine) {
 			h := m.start(0)
 			admit(t, h)
 			r := shall()
-			r.Ask.Choices = []string{"Yes", "No", "Conversation", "Hour"}
+			r.Ask.Choices = []string{"Yes", "No", "Always here", "For an hour"}
 			a := ask(t, h, r)
-			m.shows("Shall I?\n\n1. Yes\n2. No\n3. Conversation\n4. Hour\n\nAnswer y, n, c or h.")
+			m.shows("Shall I?\n\n1. Yes\n2. No\n3. Always here\n4. For an hour\n\nAnswer y, n, a or f.")
 			say(t, m, by("2", letter))
 			if !a.answered() || a.Index != index {
 				t.Errorf("%s: %+v", letter, a)

@@ -102,6 +102,7 @@ type Branch struct {
 // RunOptions say how to answer a message that no person wrote.
 type RunOptions struct {
 	Job   string `json:"job,omitempty"`   // ID of the scheduled job, for a run of one
+	Name  string `json:"name,omitempty"`  // of that job
 	Run   string `json:"run,omitempty"`   // ID of the message that started the run, for work that subagents do for it
 	Model string `json:"model,omitempty"` // name of the model that answers; "" is the session's model
 	// Quiet means that an answer without news is not sent, and that no progress is
@@ -124,6 +125,14 @@ func (m Message) RunID() string {
 		return m.ID
 	}
 	return m.Options.Run
+}
+
+// JobName returns what people call the scheduled job that m is or belongs to, or "" if there is none.
+func (m Message) JobName() string {
+	if m.Options == nil {
+		return ""
+	}
+	return cmp.Or(m.Options.Name, m.Options.Job)
 }
 
 // InheritedOptions returns the options of m as subagents that work for m inherit

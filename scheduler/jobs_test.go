@@ -86,7 +86,7 @@ func TestD098Message(t *testing.T) {
 		w.wait(2 * time.Hour)
 		first, second := w.runs[0], w.runs[1]
 		want := chat.Message{ID: "news/1", Account: "cron", At: home, From: bob, Group: true, Text: "x", Time: at(1), Origin: chat.FromSchedule,
-			In: "cron:news", Options: &chat.RunOptions{Job: "news", Model: "small", Quiet: true, Fresh: true}}
+			In: "cron:news", Options: &chat.RunOptions{Job: "news", Name: "x", Model: "small", Quiet: true, Fresh: true}}
 		if fmt.Sprintf("%+v", *first.Options) != fmt.Sprintf("%+v", *want.Options) || !first.Time.Equal(want.Time) {
 			t.Errorf("%+v", first)
 		}

@@ -166,7 +166,7 @@ func (s *Scheduler) Message(j Job, r Run) chat.Message {
 		Time:    r.Began,
 		Origin:  chat.FromSchedule,
 		Options: &chat.RunOptions{
-			Job: j.ID, Model: j.Model, Quiet: j.Quiet, Fresh: j.Isolated, Tool: j.Tool, Args: j.Args,
+			Job: j.ID, Name: j.Name, Model: j.Model, Quiet: j.Quiet, Fresh: j.Isolated, Tool: j.Tool, Args: j.Args,
 		},
 	}
 	if r.Began.Sub(r.Due) > lateAfter {

@@ -4,21 +4,11 @@ func englishFailedSteps() Count { return oneOrMany("%[1]d failed", "%[1]d failed
 
 func englishSteps() Steps {
 	return Steps{
-		Reading:         "Reading %s",
-		Listing:         "Listing %s",
-		Writing:         "Writing %s",
-		Editing:         "Editing %s",
-		Deleting:        "Deleting %s",
-		MakingDirectory: "Making directory %s",
-		LookingFor:      "Looking for %s",
-		SearchingFor:    "Searching for %s",
-		Searching:       "Searching %s",
-		SearchingMemory: "Searching memory for %s",
-		RunningCommand:  "Running %s",
-		EverySeconds:    "every %v s",
-		To:              "to %s: %s",
-		Retrying:        "↩ retrying",
-		Failed:          englishFailedSteps(),
+		Names:        englishToolNames(),
+		EverySeconds: "every %v s",
+		To:           "to %s: %s",
+		Retrying:     "↩ retrying",
+		Failed:       englishFailedSteps(),
 	}
 }
 
@@ -81,21 +71,25 @@ func englishTools() Tools {
 		},
 		Elicit: englishElicit(),
 		Approval: Approval{
-			May:     "May I use `%s`?",
+			Asks:    englishAsks(),
+			Names:   englishToolNames(),
 			More:    "… and %d more characters, at the end `%s`",
 			Sources: "Untrusted content is in this conversation and may have asked for this:",
-			Effect: "If you choose *Conversation* (until /new) or *Hour* (for an hour), I will not ask " +
-				"again before I `%s`.",
+			Effect: "If you choose *Always here* (until /new) or *For an hour*, I will not ask again " +
+				"before I `%s`.",
 			PublicNetwork: "It can then reach all public hosts of the internet, by HTTP and HTTPS, but neither this " +
 				"machine nor its local networks.",
 			WholeNetwork: "It can then reach everything that this machine reaches: the internet, its local networks, " +
 				"and what runs on it, Parley's own pages included.",
 			Hosts:           "It can then reach these hosts, by HTTP and HTTPS: `%s`.",
-			ForThem:         "`%s:%s` asks for this at `%s`.\n\n%s",
+			ForThem:         "%s (%s) asks for this at %s.",
+			ForOneOfUs:      "%s (%s) asks for this.",
+			ForJob:          "The scheduled job %s asks for this.",
+			ForSubagent:     "The background task %s asks for this.",
 			Yes:             "Yes",
 			No:              "No",
-			Conversation:    "Conversation",
-			Hour:            "Hour",
+			Conversation:    "Always here",
+			Hour:            "For an hour",
 			WaitingForYou:   "waiting for your approval",
 			WaitingForOwner: "waiting for an owner's approval",
 		},

@@ -55,30 +55,32 @@ type Trust struct {
 
 // Approval is said around the question whether a call may be made.
 type Approval struct {
-	May     Format // the name of a tool
+	Asks  Asks
+	Names ToolNames
+
 	More    Format // of a long argument: how many characters more, the end of it
 	Sources string // above what untrusted content there is
-	Effect  Format // what Conversation and Hour allow: an effect
+	Effect  Format // what the choices Conversation and Hour allow: an effect
 
 	PublicNetwork string // what a program reaches that has the public internet
 	WholeNetwork  string // what it reaches that has the network of the machine
 	Hosts         Format // what it reaches that has some hosts: they
 
-	ForThem Format // channel and ID of who asks, the conversation, the question
+	// Who asks stands below the question: somebody's name, their channel and ID, the conversation; in a chat
+	// of several people a name, channel and ID; the name of a scheduled job; the task of a subagent.
+	ForThem, ForOneOfUs, ForJob, ForSubagent Format
 
 	Yes, No, Conversation, Hour string // choices
 
 	WaitingForYou, WaitingForOwner string // the step, meanwhile
 }
 
-// Steps says what calls of tools are at, while they are made.
+// Steps says what calls of tools are at, while they are made. It stands behind the name of the tool.
 type Steps struct {
-	Reading, Listing, Writing, Editing, Deleting Format // a file or folder; Reading also web pages
-	MakingDirectory, LookingFor, SearchingFor    Format // a folder; a file or folder; words
-	Searching, SearchingMemory                   Format // words
-	RunningCommand                               Format // a command
-	EverySeconds                                 Format // how often a job runs
-	To                                           Format // where a message goes, its beginning
+	EverySeconds Format // how often a job runs
+	To           Format // where a message goes, its beginning
+
+	Names ToolNames
 
 	Retrying string // another call is made in the place of this one
 	Failed   Count  // how many of an answer's steps; part of the line that sums them up

@@ -178,8 +178,9 @@ const (
 // prompt describes in Markdown what c would do.
 func prompt(say texts.Approval, t Tool, c Call) string {
 	var b strings.Builder
-	b.WriteString(say.May.With(plainly(t.Name)) + "\n")
-	values, longest := argumentsOf(c)
+	asked, told := sentence(say, t, c)
+	b.WriteString(asked + "\n")
+	values, longest := argumentsOf(c, told)
 	rest := shownLongest // for the longest argument
 	for name, value := range values {
 		if name != longest {
@@ -214,11 +215,16 @@ func prompt(say texts.Approval, t Tool, c Call) string {
 	return strings.TrimSpace(b.String())
 }
 
-// argumentsOf returns the arguments of c as people are shown them, and the name of the longest.
-func argumentsOf(c Call) (values map[string][]rune, longest string) {
+// argumentsOf returns the arguments of c as people are shown them, and the name of the longest. Those that
+// they are told anyway are left out.
+func argumentsOf(c Call, told []string) (values map[string][]rune, longest string) {
 	values = map[string][]rune{}
 	for _, name := range slices.Sorted(maps.Keys(c.Input)) {
 		value, isText := c.Input[name].(string)
+		if i := slices.Index(told, value); isText && i >= 0 {
+			told = slices.Delete(slices.Clone(told), i, i+1) // another argument of this value is not told
+			continue
+		}
 		if !isText || strings.TrimSpace(value) == "" {
 			value = arguments.JSON(c.Input[name])
 		}

@@ -257,18 +257,18 @@ func TestPrompt(t *testing.T) {
 		tainted bool
 		want    string
 	}{
-		{nil, false, "May I use `exec`?"},
-		{map[string]any{"timeout": int64(5), "command": "rm -rf build"}, false, "May I use `exec`?\n\n- `command`: `rm -rf build`\n- `timeout`: `5`"},
-		{map[string]any{"command": "ls"}, true, "May I use `exec`?\n\n- `command`: `ls`\n\nUntrusted content is in this conversation and may have asked for this:\n- `web_fetch ˋxˋ`"},
-		{map[string]any{"a": "x`y`\n\r\x00\x1b[2Kz\x7f\u202e\u2028\u200bé 日本🙂"}, false, "May I use `exec`?\n\n- `a`: `xˋyˋ␊␍␀␛[2Kz\ufffd\ufffd\ufffd\ufffdé 日本🙂`"},
+		{nil, false, "Use **Command** (`exec`)?"},
+		{map[string]any{"timeout": int64(5), "command": "rm -rf build"}, false, "Use **Command** (`exec`)?\n\n- `command`: `rm -rf build`\n- `timeout`: `5`"},
+		{map[string]any{"command": "ls"}, true, "Use **Command** (`exec`)?\n\n- `command`: `ls`\n\nUntrusted content is in this conversation and may have asked for this:\n- `web_fetch ˋxˋ`"},
+		{map[string]any{"a": "x`y`\n\r\x00\x1b[2Kz\x7f\u202e\u2028\u200bé 日本🙂"}, false, "Use **Command** (`exec`)?\n\n- `a`: `xˋyˋ␊␍␀␛[2Kz\ufffd\ufffd\ufffd\ufffdé 日本🙂`"},
 		{map[string]any{"a": "", "b": " \n", "c": nil, "d": []any{"x\n", 1.5}, "e": map[string]any{"f": "`<"}}, false,
-			"May I use `exec`?\n\n- `a`: `\"\"`\n- `b`: `\" \\n\"`\n- `c`: `null`\n- `d`: `[\"x\\n\",1.5]`\n- `e`: `{\"f\":\"ˋ<\"}`"},
-		{map[string]any{"url": "https://user:hunter2@example.com/"}, false, "May I use `exec`?\n\n- `url`: `https://…@example.com/`"},
-		{map[string]any{"a\n- `b`": "c"}, false, "May I use `exec`?\n\n- `a␊- ˋbˋ`: `c`"},
-		{map[string]any{"a": strings.Repeat("ä", 300)}, false, "May I use `exec`?\n\n- `a`: `" + strings.Repeat("ä", 300) + "`"},
-		{map[string]any{"a": strings.Repeat("ä", 2002)}, false, "May I use `exec`?\n\n- `a`: `" + lines(strings.Repeat("ä", 2000)) + "` … and 2 more characters, at the end `ää`"},
-		{map[string]any{"a": "ls" + strings.Repeat(" ", 1990) + "; rm -rf /"}, false, "May I use `exec`?\n\n- `a`: `" + lines("ls"+strings.Repeat(" ", 1990)+"; rm -rf") + "` … and 2 more characters, at the end ` /`"},
-		{map[string]any{"a": "x" + strings.Repeat("y", 2500), "b": "z" + strings.Repeat("w", 299), "c": strings.Repeat("v", 400)}, false, "May I use `exec`?\n\n" +
+			"Use **Command** (`exec`)?\n\n- `a`: `\"\"`\n- `b`: `\" \\n\"`\n- `c`: `null`\n- `d`: `[\"x\\n\",1.5]`\n- `e`: `{\"f\":\"ˋ<\"}`"},
+		{map[string]any{"url": "https://user:hunter2@example.com/"}, false, "Use **Command** (`exec`)?\n\n- `url`: `https://…@example.com/`"},
+		{map[string]any{"a\n- `b`": "c"}, false, "Use **Command** (`exec`)?\n\n- `a␊- ˋbˋ`: `c`"},
+		{map[string]any{"a": strings.Repeat("ä", 300)}, false, "Use **Command** (`exec`)?\n\n- `a`: `" + strings.Repeat("ä", 300) + "`"},
+		{map[string]any{"a": strings.Repeat("ä", 2002)}, false, "Use **Command** (`exec`)?\n\n- `a`: `" + lines(strings.Repeat("ä", 2000)) + "` … and 2 more characters, at the end `ää`"},
+		{map[string]any{"a": "ls" + strings.Repeat(" ", 1990) + "; rm -rf /"}, false, "Use **Command** (`exec`)?\n\n- `a`: `" + lines("ls"+strings.Repeat(" ", 1990)+"; rm -rf") + "` … and 2 more characters, at the end ` /`"},
+		{map[string]any{"a": "x" + strings.Repeat("y", 2500), "b": "z" + strings.Repeat("w", 299), "c": strings.Repeat("v", 400)}, false, "Use **Command** (`exec`)?\n\n" +
 			"- `a`: `" + lines("x"+strings.Repeat("y", 1399)) + "` … and 1101 more characters, at the end `" + strings.Repeat("y", 280) + "`\n" +
 			"- `b`: `z" + strings.Repeat("w", 299) + "`\n- `c`: `" + strings.Repeat("v", 300) + "` … and 100 more characters, at the end `" + strings.Repeat("v", 60) + "`"},
 	} {
@@ -296,7 +296,7 @@ func TestPromptOfAny(t *testing.T) {
 		in := rapid.MapOf(rapid.String(), rapid.Map(rapid.String(), func(s string) any { return s })).Draw(t, "in")
 		shown := len(in)
 		got := strings.Split(prompt(texts.English().Tools.Approval, Tool{ToolSpec: llm.ToolSpec{Name: "exec"}}, Call{Input: in}), "\n")
-		if got[0] != "May I use `exec`?" || len(got) < 1+min(shown, 1)+shown {
+		if got[0] != "Use **Command** (`exec`)?" || len(got) < 1+min(shown, 1)+shown {
 			t.Fatalf("%q", got)
 		}
 		for _, line := range got[min(len(got), 2):] {
@@ -316,7 +316,7 @@ func TestPromptIsOfMendedArguments(t *testing.T) {
 	u := echo("exec", `{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"integer"}}}`)
 	u.Dangerous, u.Aliases = true, map[string]string{"cmd": "command"}
 	turnOf(t, StandardConfig{Approve: j.ask}, chat.User, u).Call(t.Context(), callTo("Exec", `{"cmd":"ls","timeout":"5","_model":"x"}`))
-	if want := []string{"May I use `exec`?\n\n- `command`: `ls`\n- `timeout`: `5`"}; !slices.Equal(j.asked, want) {
+	if want := []string{"Use **Command** (`exec`)?\n\n- `command`: `ls`\n- `timeout`: `5`"}; !slices.Equal(j.asked, want) {
 		t.Errorf("got %q", j.asked)
 	}
 }

@@ -29,6 +29,9 @@ type Tool struct {
 	// Preview says in a few words what a call is about to do, in the wording of say (C-015).
 	// Some arguments may still be missing, and the last may be incomplete. It may be nil.
 	Preview func(say texts.Steps, partial map[string]any) string
+	// Ask says what a call is about to do, to the person who is asked whether it may. All arguments are
+	// there and valid. If it is nil, the sentence names the tool.
+	Ask func(say texts.Asks, c Call) Sentence
 	// Query returns what a call looks up: of several calls in a turn with the same query, only
 	// the first is made (E-006, D-086). A call with query "" is not a lookup. It may be nil.
 	Query func(args map[string]any) string
@@ -148,6 +151,8 @@ type Scope struct {
 	Origin    chat.Origin  // what started the turn
 	Only      []string     // names of the allowed tools; nil: all
 	Message   string       // ID of the message that the turn answers
+	Job       string       // name or ID of the scheduled job that the turn works for
+	Task      string       // of a subagent: a few words on what it is to do
 	Workspace *workspace.Workspace
 	Model     string   // its name in config.json
 	Window    int      // tokens that a request to it and its answer may have together; 0: not known

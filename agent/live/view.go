@@ -122,7 +122,7 @@ func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
 	v.Step(chat.Step{
 		Call:   c.ID,
 		Tool:   cmp.Or(known.Name, chat.Inline(c.Name, maxName)),
-		Name:   known.Display,
+		Name:   displayName(v.texts, known),
 		State:  state,
 		Tip:    preview(v.texts, known, params, hide(conversation.FirstText(c.Args))),
 		Params: brief(params),
@@ -158,10 +158,15 @@ func Summarize(say texts.Steps, kit *tools.Kit, steps []chat.Step) string {
 		if known.Category == "message" { // the person sees what was said
 			continue
 		}
-		s.Name = cmp.Or(known.Display, known.Name, chat.Inline(s.Tool, maxName))
+		s.Name = cmp.Or(displayName(say, known), known.Name, chat.Inline(s.Tool, maxName))
 		shown = append(shown, s)
 	}
 	return chat.Sum(shown, func(n int) string { return say.Failed.Of(n) })
+}
+
+// displayName returns what people call t, or "" if that is its name (C-014).
+func displayName(say texts.Steps, t tools.Tool) string {
+	return cmp.Or(t.Display, say.Names.Of(cmp.Or(t.AliasOf, t.Name)))
 }
 
 // mapText returns v, a value of JSON, with change made to each text in it.

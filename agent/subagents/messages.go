@@ -42,7 +42,7 @@ func TaskMessage(c tools.Subagent) chat.Message {
 	m.Origin = chat.FromParent
 	m.In = SessionOf(c.ID)
 	if o := c.Options; o != nil {
-		m.Options = &chat.RunOptions{Job: o.Job, Run: o.Run, RetriedJob: o.RetriedJob}
+		m.Options = &chat.RunOptions{Job: o.Job, Name: o.Name, Run: o.Run, RetriedJob: o.RetriedJob}
 	}
 	return m
 }
@@ -63,7 +63,9 @@ func reportMessage(c tools.Subagent) chat.Message {
 		m.In = c.Parent
 	}
 	if o := c.Options; o != nil {
-		m.Options = &chat.RunOptions{Job: o.Job, Run: o.Run, Model: o.Model, Quiet: o.Quiet, RetriedJob: o.RetriedJob}
+		m.Options = &chat.RunOptions{
+			Job: o.Job, Name: o.Name, Run: o.Run, Model: o.Model, Quiet: o.Quiet, RetriedJob: o.RetriedJob,
+		}
 	}
 	return m
 }

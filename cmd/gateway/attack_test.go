@@ -238,7 +238,7 @@ func (ad *attack) answered(mark string, n int) {
 		err := ad.tg.WaitChat(ctx, ad.chat(), func(ms []telegramtest.Message) bool {
 			found := 0
 			for _, m := range ms {
-				if m.FromBot() && len(m.Buttons) > 0 && strings.Contains(m.Text, "May I use") && !ad.done[m.ID] {
+				if m.FromBot() && len(m.Buttons) > 0 && m.Buttons[0][0].Text == "Yes" && !ad.done[m.ID] {
 					question = m
 					return true
 				}

@@ -322,7 +322,7 @@ func TestRS24TaintedClock(t *testing.T) {
 		job = strings.ReplaceAll(job, "Think of", `Think\u0020of`) // else the person's own words would ask for just that
 		s.say(fmt.Sprintf("call web_fetch {\"url\": \"%s/%d\"}\nthen\n", url, choice) + job)
 		q := w.asks(person, fmt.Sprint("Think of me ", choice))
-		if !strings.Contains(q.Text, "May I use cron?") || !strings.Contains(q.Text, "Untrusted content is in this conversation") || len(w.jobs()) != 2+choice {
+		if !strings.Contains(q.Text, "Schedule Think of me ") || !strings.Contains(q.Text, "Untrusted content is in this conversation") || len(w.jobs()) != 2+choice {
 			t.Errorf("the question is %q; there are %d jobs", q.Text, len(w.jobs()))
 		}
 		w.tg.PressData(person, q.ID, q.Buttons[0][choice].Data, telegramtest.As(person, "Ada"))

@@ -40,7 +40,7 @@ func TestFilm(t *testing.T) {
 	f.say("remind me in 5 seconds to stretch", "I will remind you", 200)
 	f.awaits("⏰ stretch", 200)
 	f.say("write a note: buy milk", "notes.md", 200)
-	f.say("delete notes.md", "May I use", 250)
+	f.say("delete notes.md", "Delete notes.md?", 250)
 	w.eval(`(() => { [...document.querySelectorAll(".ask button")].find((b) => b.innerText === "Yes").click(); return "" })()`)
 	f.awaits("is gone", 400)
 	if err := f.write(file); err != nil {

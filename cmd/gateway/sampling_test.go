@@ -147,7 +147,7 @@ func TestMCPSamplingIsApproved(t *testing.T) {
 				q = m
 				return m.FromBot() && len(m.Buttons) > 0
 			})
-			for _, text := range []string{"May I use mcp_shop_sampling?", samplingMark, "Be brief."} {
+			for _, text := range []string{"Answer a request of the MCP server shop with a model?", samplingMark, "Be brief."} {
 				if !strings.Contains(q.Text, text) {
 					t.Errorf("no %s in %s", text, q.Text)
 				}

@@ -206,7 +206,7 @@ func TestRareToolIsFound(t *testing.T) {
 	}
 	w.tg.Say(person, `call call_tool {"name": "file_delete", "arguments": {"path": "a.txt"}}`)
 	q := w.asks(person, "a.txt")
-	if !strings.Contains(q.Text, "May I use file_delete?") || strings.Contains(q.Text, "call_tool") {
+	if !strings.Contains(q.Text, "Delete a.txt?") || strings.Contains(q.Text, "call_tool") {
 		t.Errorf("the question is %q", q.Text)
 	}
 	w.tg.PressData(person, q.ID, q.Buttons[0][1].Data, telegramtest.As(person, "Ada"))

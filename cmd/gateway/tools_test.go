@@ -96,7 +96,7 @@ func TestApproval(t *testing.T) {
 
 	w.tg.Say(person, `call file_delete {"path": "one.txt"}`)
 	q := w.asks(person, "one.txt")
-	if !strings.Contains(q.Text, "May I use file_delete?") || !there(one) {
+	if !strings.Contains(q.Text, "Delete one.txt?") || !there(one) {
 		t.Errorf("the question is %q; the file is there: %v", q.Text, there(one))
 	}
 	w.kill()
@@ -144,7 +144,7 @@ func TestApprovalOfOthers(t *testing.T) {
 	path := w.file(homeOf(asker)+"/ours.txt", "1")
 	w.tg.Say(asker, `call file_delete {"path": "ours.txt"}`)
 	q := w.asks(person, "ours.txt")
-	if !strings.Contains(q.Text, fmt.Sprintf("telegram:%d asks for this", asker)) {
+	if !strings.Contains(q.Text, fmt.Sprintf("(telegram:%d) asks for this", asker)) {
 		t.Errorf("the owner is asked %q", q.Text)
 	}
 	w.tg.PressData(person, q.ID, q.Buttons[0][0].Data, telegramtest.As(asker, "Eve"))

@@ -188,7 +188,7 @@ func (s *spot) lastThat(what string, ok func(shown) bool) shown {
 
 // summed is the line that sums up the steps of a finished answer: the names of
 // the tools, without what they were asked.
-var summed = regexp.MustCompile(`^🔧 [^ ]+( ×\d+)?(, [^ ]+( ×\d+)?|, \d+ failed)*( – .*)?$`)
+var summed = regexp.MustCompile(`^🔧 ([^ ]+|[A-Z][a-z]+ [a-z]+)( ×\d+)?(, ([^ ]+|[A-Z][a-z]+ [a-z]+)( ×\d+)?|, \d+ failed)*( – .*)?$`)
 
 // live reports whether m is a live view, in which each step has a line of its own.
 func (m shown) live() bool {
@@ -243,14 +243,14 @@ func TestTourSteps(t *testing.T) {
 	t.Parallel()
 	both(t, true, func(t *testing.T, w *testGateway, s *spot, open func()) {
 		s.say("call list_dir {\"path\": \".\"}\nthen\ncall web_fetch {\"url\": \"SITE/a\"}")
-		live := s.last("🔧 web_fetch Reading ")
-		if !strings.Contains(live.text, "✅ list_dir") {
+		live := s.last("🔧 Read page ")
+		if !strings.Contains(live.text, "✅ List files") {
 			t.Errorf("the live message is %q", live.text)
 		}
 		open()
 		done := s.last("the tools say: ")
 		first, _, _ := strings.Cut(strings.TrimPrefix(done.text, "> "), "\n")
-		if !strings.HasPrefix(first, "🔧 list_dir, web_fetch – ") || done.id != live.id || strings.Count(done.text, "🔧") != 1 || strings.Contains(done.text, "✅") {
+		if !strings.HasPrefix(first, "🔧 List files, Read page – ") || done.id != live.id || strings.Count(done.text, "🔧") != 1 || strings.Contains(done.text, "✅") {
 			t.Errorf("the answer is %q, in message %s; live was %s", done.text, done.id, live.id)
 		}
 		s.all("no second message", func(all []shown) bool { return len(all) == 1 })
@@ -265,7 +265,7 @@ func TestTourSteps(t *testing.T) {
 			t.Errorf("it shows steps: %+v", quiet)
 		}
 		s.asks("/verbose on", "Steps are shown from the next answer on. /verbose off hides them.")
-		s.asks(`call list_dir {"path": "loud"}`, "🔧 list_dir")
+		s.asks(`call list_dir {"path": "loud"}`, "🔧 List files")
 	})
 }
 
@@ -343,10 +343,10 @@ func TestTourConsole(t *testing.T) {
 		}
 	}
 	w.logs("you> ", 1)
-	types(`call file_delete {"path": "one.txt"}`, "May I use `file_delete`?", "`one.txt`")
-	types("y", "  🔧 file_delete Deleting one.txt", "  ✅ file_delete, ", `the tools say: {"success":true,`)
-	types(`call file_delete {"path": "two.txt"}`, "`two.txt`")
-	types("n", "  ❌ file_delete, ", `the person who was asked refused this call of file_delete: it was not run.`)
+	types(`call file_delete {"path": "one.txt"}`, "Delete **one.txt**?")
+	types("y", "  🔧 Delete file one.txt", "  ✅ Delete file, ", `the tools say: {"success":true,`)
+	types(`call file_delete {"path": "two.txt"}`, "Delete **two.txt**?")
+	types("n", "  ❌ Delete file, ", `the person who was asked refused this call of file_delete: it was not run.`)
 	if there(one) || !there(two) {
 		t.Errorf("one.txt is there: %v; two.txt is there: %v", there(one), there(two))
 	}
@@ -368,7 +368,7 @@ func TestTourApprovalOnDiscord(t *testing.T) {
 		q = m
 		return len(m.Buttons) == 2
 	})
-	if !strings.Contains(q.Text, "May I use `file_delete`?") || !strings.Contains(q.Text, "`path`: `one.txt`") || q.Buttons[0].Label != "Yes" || q.Buttons[1].Label != "No" {
+	if !strings.Contains(q.Text, "Delete **one.txt**?") || q.Buttons[0].Label != "Yes" || q.Buttons[1].Label != "No" {
 		t.Errorf("the question is %q %v", q.Text, q.Buttons)
 	}
 	press := dc.Press(room, fmt.Sprint(reader), q.ID, q.Buttons[0].ID)
@@ -580,7 +580,7 @@ func TestTourCommands(t *testing.T) {
 	}
 	rules("ask", 3)
 	s.say(`call list_dir {"path": "."}`)
-	q := w.asks(person, "May I use list_dir?")
+	q := w.asks(person, "Use List files (list_dir)?")
 	w.tg.PressData(person, q.ID, q.Buttons[0][0].Data, telegramtest.As(person, "Ada"))
 	s.last("the tools say: ")
 }
@@ -786,7 +786,7 @@ func TestTourCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.say(`call write_file {"path": "log.txt", "content": "b", "mode": "append"}`)
-	s.last("🔧 write_file")
+	s.last("🔧 Write file")
 	w.kill()
 	lock.Close()
 	w.start()

@@ -78,7 +78,7 @@ func TestTourPage(t *testing.T) {
 	came <- struct{}{}
 	w.until(card("write_file") + `.dataset.state === "success" && / \d+\.\d s/.test(` + card("write_file") + `.querySelector("summary small").textContent) &&
 		` + card("write_file") + `.querySelector("p").textContent.startsWith("Successfully wrote ")`)
-	w.until(card("web_fetch") + `.dataset.state === "doing" && document.querySelector(".steps summary").innerText.includes("web_fetch – running: Reading http://127.0.0.1")`)
+	w.until(card("web_fetch") + `.dataset.state === "doing" && document.querySelector(".steps summary").innerText.includes("Read page – running: http://127.0.0.1")`)
 
 	cards := `JSON.stringify([...document.querySelectorAll(".steps li")].map((l) => [l.dataset.call, l.dataset.state, l.dataset.tip, l.querySelector("small").textContent, ...[...l.querySelectorAll("dd, p")].map((e) => e.textContent)]))`
 	before := w.eval(cards)
@@ -111,7 +111,7 @@ func TestTourPage(t *testing.T) {
 		t.Errorf("the page has %s", got)
 	}
 	w.does(chromedp.Reload())
-	w.until(`document.querySelector("#entries p.steps")?.innerText.startsWith("🔧 write_file, web_fetch, file_delete – ")`)
+	w.until(`document.querySelector("#entries p.steps")?.innerText.startsWith("🔧 Write file, Read page, Delete file – ")`)
 	if got := w.eval(`[typeof window.pwned, document.querySelectorAll("#entries img").length].join()`); got != "undefined,0" {
 		t.Errorf("loaded anew the page has %s", got)
 	}

@@ -83,8 +83,28 @@ func finish(t tools.Tool) tools.Tool {
 	t.Repeatable = true
 	t.Timeout = -1
 	t.Guard = leaksTask
+	t.Ask = asking
 	t.Effect = func(tools.Call) string { return "give subagents words of memory or files" }
 	return t
+}
+
+// asking says which tasks c would give to subagents.
+func asking(say texts.Asks, c tools.Call) tools.Sentence {
+	text := func(in map[string]any, name string) string {
+		s, _ := in[name].(string)
+		return s
+	}
+	tasks, several := c.Input["tasks"].([]any)
+	if !several {
+		return tools.Asking(say.Delegate,
+			tools.Quoted(cmp.Or(text(c.Input, "label"), text(c.Input, "taskName"), text(c.Input, "task"))))
+	}
+	var names []string
+	for _, t := range tasks {
+		task, _ := t.(map[string]any)
+		names = append(names, text(task, "name"))
+	}
+	return tools.AskingOf(say.DelegateMany, len(names), tools.Quoted(strings.Join(names, ", ")))
 }
 
 // leaksTask reports whether the task of an untrusted turn holds something private:

@@ -2,6 +2,7 @@
 package cron
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -52,6 +53,7 @@ func New(do Manager) tools.Tool {
 	}
 	t.Effect = func(c tools.Call) string { return fmt.Sprintf("%v scheduled jobs", c.Input["action"]) }
 	t.Preview = preview
+	t.Ask = asking
 	t.Aliases = map[string]string{
 		"command": "action", "id": "job_id", "job": "job_id", "title": "name", "text": "message",
 		"prompt": "message", "task": "message",
@@ -62,6 +64,33 @@ func New(do Manager) tools.Tool {
 		"silent": "quiet", "arguments": "args", "tool_name": "tool",
 	}
 	return t
+}
+
+// asking says what c would change.
+func asking(say texts.Asks, c tools.Call) tools.Sentence {
+	text := func(name string) string {
+		s, _ := c.Input[name].(string)
+		return s
+	}
+	job := tools.Named(text("job_id"))
+	switch text("action") {
+	case jobs.Edit:
+		return tools.Asking(say.EditJob, job)
+	case jobs.Remove:
+		return tools.Asking(say.RemoveJob, job)
+	case jobs.Enable:
+		return tools.Asking(say.EnableJob, job)
+	case jobs.Disable:
+		return tools.Asking(say.DisableJob, job)
+	case jobs.Run:
+		return tools.Asking(say.RunJob, job)
+	case jobs.Add:
+		if name := text("name"); name != "" {
+			return tools.Asking(say.AddJob, tools.Named(name))
+		}
+		return tools.Asking(say.AddJob, tools.Quoted(cmp.Or(text("message"), text("tool"))))
+	}
+	return tools.Sentence{}
 }
 
 // preview returns the action and its most important arguments: "add 0 9 * * 1-5:

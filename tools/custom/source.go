@@ -91,8 +91,11 @@ func (s *Source) wrap(d Definition, run func(context.Context, tools.Call) (Outco
 			Untrusted: online, // anybody may have written what it returns
 			Timeout:   s.limit(d) + stopTime,
 		},
-		Guard:       func(tools.Call) bool { return online || !d.ReadOnly },
-		Effect:      func(tools.Call) string { return "run the custom tool " + d.ID },
+		Guard:  func(tools.Call) bool { return online || !d.ReadOnly },
+		Effect: func(tools.Call) string { return "run the custom tool " + d.ID },
+		Ask: func(say texts.Asks, _ tools.Call) tools.Sentence {
+			return tools.Asking(say.RunOwn, tools.Named(d.ID))
+		},
 		Consequence: func(say texts.Approval, _ tools.Call) string { return s.consequence(say, d) },
 		Precheck:    func(c tools.Call) (tools.Result, error) { return checkOwner(c), nil },
 		Run: func(ctx context.Context, c tools.Call) (tools.Result, error) {

@@ -34,28 +34,28 @@ type fields map[string]any
 // exist in this form, and other names for tools of this package, which models may
 // know from another system.
 func (e editor) compatTools() []tools.Tool {
-	remove := newCompatTool("file_delete", stepDelete, "Delete a file of the workspace.", "",
+	remove := newCompatTool("file_delete", "Delete a file of the workspace.", "",
 		e.open, returning(e.fileDelete))
-	mkdir := newCompatTool("file_mkdir", stepMakeDirectory, "Create a directory in the workspace, and its parents.", "",
+	mkdir := newCompatTool("file_mkdir", "Create a directory in the workspace, and its parents.", "",
 		e.open, returning(e.fileMkdir))
-	write := newCompatTool("file_write", stepWrite, "Write a text file of the workspace.", "write_file", e.open,
+	write := newCompatTool("file_write", "Write a text file of the workspace.", "write_file", e.open,
 		returning(e.fileWrite))
-	exists := newCompatTool("file_exists", stepLookFor,
+	exists := newCompatTool("file_exists",
 		"Say whether a file or directory of the workspace exists, and which of the two it is.", "", tools.Resolve,
 		returning(fileExists))
-	read := newCompatTool("file_read", stepRead, "Read a text file of the workspace.", "read_file", tools.Resolve,
+	read := newCompatTool("file_read", "Read a text file of the workspace.", "read_file", tools.Resolve,
 		tainting(returning(e.fileRead)))
-	list := newCompatTool("file_list", stepList, "List a directory of the workspace.", "list_dir",
+	list := newCompatTool("file_list", "List a directory of the workspace.", "list_dir",
 		tools.Resolve, fileList)
 	remove.Dangerous = true
-	there := newCompatTool("file_delete", nil, "", "", e.open, returning(fileThere))
+	there := newCompatTool("file_delete", "", "", e.open, returning(fileThere))
 	remove.Precheck = func(c tools.Call) (tools.Result, error) { return there.Run(context.Background(), c) }
 	for _, t := range []*tools.Tool{&remove, &mkdir, &exists} {
 		t.Use = tools.Rare
 	}
-	for _, t := range []*tools.Tool{&remove, &mkdir, &write} {
-		e.protect(t)
-	}
+	e.protect(&remove, askDelete)
+	e.protect(&mkdir, askMakeFolder)
+	e.protect(&write, askWrite)
 	exists.ReadOnly = true
 	read.ReadOnly = true
 	list.ReadOnly = true
@@ -66,14 +66,12 @@ func (e editor) compatTools() []tools.Tool {
 // newCompatTool makes a tool that answers with a JSON object.
 func newCompatTool[In any](
 	name string,
-	says stepText,
 	what, aliasOf string,
 	open pathResolver,
 	do action[In, tools.Result],
 ) tools.Tool {
 	t := newPathTool(
 		name,
-		says,
 		what,
 		func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
 			if c.Workspace == nil {

@@ -26,9 +26,9 @@ type editArgs struct {
 }
 
 func (e editor) edit() tools.Tool {
-	t := newTool("edit_file", stepEdit, "Replace text in a file of the workspace that you have read. old_text must "+
+	t := newTool("edit_file", "Replace text in a file of the workspace that you have read. old_text must "+
 		"occur once: give enough lines, or set replace_all.", e.open, tainting(e.editFile))
-	e.protect(&t)
+	e.protect(&t, askEdit)
 	t.Aliases = aliases("old_string", "old_text", "search", "old_text", "new_string", "new_text", "replace", "new_text")
 	return t
 }

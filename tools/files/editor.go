@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/texts"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -64,14 +65,35 @@ func (e editor) refuse(c tools.Call, at workspace.Path) error {
 }
 
 // protect makes a tool that changes the file named by its argument path refuse
-// forbidden changes, before anybody is asked, and ask about risky ones.
-func (e editor) protect(t *tools.Tool) {
+// forbidden changes, before anybody is asked, and ask about risky ones, in the words that says selects.
+func (e editor) protect(t *tools.Tool, says func(texts.Asks) texts.Format) {
+	t.Ask = asksAbout(says)
 	t.Guard = e.guards
 	t.Risky = e.risks
 	if t.Precheck == nil {
 		t.Precheck = e.precheck
 	}
 }
+
+// asksAbout returns the Ask of a tool that changes a file, whose sentence names it.
+func asksAbout(says func(texts.Asks) texts.Format) func(texts.Asks, tools.Call) tools.Sentence {
+	return func(say texts.Asks, c tools.Call) tools.Sentence {
+		name := pathOf(c)
+		if c.Workspace == nil {
+			return tools.Asking(says(say), tools.Named(name))
+		}
+		at, err := tools.Resolve(c, name)
+		if err != nil {
+			return tools.Asking(says(say), tools.Named(name))
+		}
+		return tools.Asking(says(say), tools.Named(c.Workspace.View().Shown(at)))
+	}
+}
+
+func askDelete(say texts.Asks) texts.Format     { return say.Delete }
+func askWrite(say texts.Asks) texts.Format      { return say.Write }
+func askEdit(say texts.Asks) texts.Format       { return say.Edit }
+func askMakeFolder(say texts.Asks) texts.Format { return say.MakeFolder }
 
 // precheck is the Precheck of tools that change files.
 func (e editor) precheck(c tools.Call) (tools.Result, error) {

@@ -57,14 +57,12 @@ type pathResolver func(c tools.Call, text string) (workspace.Path, error)
 // newTool makes a tool that works on the file or folder at a path.
 func newTool[In any](
 	name string,
-	says stepText,
 	what string,
 	open pathResolver,
 	do action[In, tools.Result],
 ) tools.Tool {
 	return newPathTool(
 		name,
-		says,
 		what,
 		func(ctx context.Context, c tools.Call, text string, in In) (r tools.Result, err error) {
 			if c.Workspace == nil {
@@ -100,11 +98,9 @@ func tainting[In any](do action[In, tools.Result]) action[In, tools.Result] {
 // maxPath is the maximum length of a path in bytes, because error messages quote it.
 const maxPath = 1000
 
-// newPathTool makes a tool from do, which gets the path as the model wrote it. says
-// is the text that people see while a call runs.
+// newPathTool makes a tool from do, which gets the path as the model wrote it.
 func newPathTool[In any](
 	name string,
-	says stepText,
 	what string,
 	do func(ctx context.Context, c tools.Call, text string, in In) (tools.Result, error),
 ) tools.Tool {
@@ -115,7 +111,7 @@ func newPathTool[In any](
 		return tools.Result{}, fail("the path is longer than %d bytes", maxPath)
 	})
 	t.Category = "files"
-	t.Preview = previewOf(says, "path")
+	t.Preview = previewOf("path")
 	t.Aliases = aliases()
 	return t
 }
@@ -139,25 +135,11 @@ func aliases(more ...string) map[string]string {
 	return names
 }
 
-// A stepText selects the text that people see while a call runs.
-type stepText func(texts.Steps) texts.Format
-
-func stepRead(say texts.Steps) texts.Format          { return say.Reading }
-func stepList(say texts.Steps) texts.Format          { return say.Listing }
-func stepWrite(say texts.Steps) texts.Format         { return say.Writing }
-func stepEdit(say texts.Steps) texts.Format          { return say.Editing }
-func stepDelete(say texts.Steps) texts.Format        { return say.Deleting }
-func stepMakeDirectory(say texts.Steps) texts.Format { return say.MakingDirectory }
-func stepLookFor(say texts.Steps) texts.Format       { return say.LookingFor }
-func stepSearch(say texts.Steps) texts.Format        { return say.SearchingFor }
-
-// previewOf returns the Preview of a tool, whose text names the value of one argument.
-func previewOf(says stepText, argument string) func(texts.Steps, map[string]any) string {
-	return func(say texts.Steps, args map[string]any) string {
-		if name, _ := args[argument].(string); name != "" {
-			return says(say).With(legible(name))
-		}
-		return ""
+// previewOf returns the Preview of a tool, which is the value of one argument.
+func previewOf(argument string) func(texts.Steps, map[string]any) string {
+	return func(_ texts.Steps, args map[string]any) string {
+		name, _ := args[argument].(string)
+		return legible(name)
 	}
 }
 

@@ -24,14 +24,13 @@ type globArgs struct {
 func globs() []tools.Tool {
 	t := newTool(
 		"glob",
-		nil,
 		"Find files of the workspace by name, the newest first, without folders such as .git.",
 		tools.Resolve,
 		glob,
 	)
 	t.Use = tools.Rare
 	t.ReadOnly = true
-	t.Preview = previewOf(stepSearch, "pattern")
+	t.Preview = previewOf("pattern")
 	t.Aliases = aliases("max_results", "head_limit", "limit", "head_limit")
 	other := t
 	other.Name = "find_files"

@@ -53,14 +53,13 @@ var types = map[string]string{
 func greps() tools.Tool {
 	t := newTool(
 		"grep",
-		nil,
 		"Search files of the workspace for lines that match pattern; not binary and big ones, nor folders such as "+
 			".git.",
 		tools.Resolve,
 		grep,
 	)
 	t.ReadOnly = true
-	t.Preview = previewOf(stepSearch, "pattern")
+	t.Preview = previewOf("pattern")
 	t.Use = tools.Rare
 	t.Aliases = aliases("query", "pattern", "regex", "pattern", "search", "pattern", "include", "glob", "ignore_case",
 		"case_insensitive", "limit", "head_limit", "max_results", "head_limit", "max_matches", "head_limit")

@@ -99,7 +99,7 @@ type listArgs struct {
 }
 
 func list() tools.Tool {
-	t := newTool("list_dir", stepList,
+	t := newTool("list_dir",
 		"List a directory of the workspace, without folders such as .git.",
 		tools.Resolve, listDir)
 	t.ReadOnly = true

@@ -27,7 +27,6 @@ type notebookArgs struct {
 func (e editor) notebook() tools.Tool {
 	t := newTool(
 		"notebook_edit",
-		stepEdit,
 		"Replace, insert or delete a cell of a Jupyter notebook. insert creates the notebook if it does not exist.",
 		e.open,
 		tainting(func(_ context.Context, c tools.Call, at workspace.Path, in notebookArgs) (r tools.Result, err error) {
@@ -42,7 +41,7 @@ func (e editor) notebook() tools.Tool {
 		}),
 	)
 	t.Use = tools.Rare
-	e.protect(&t)
+	e.protect(&t, askEdit)
 	t.Aliases = aliases("notebook_path", "path", "cell_number", "cell_index", "source", "new_source", "content",
 		"new_source", "mode", "edit_mode")
 	return t

@@ -42,7 +42,6 @@ type reader struct {
 func (r reader) tool() tools.Tool {
 	t := newTool(
 		"read_file",
-		stepRead,
 		"Read a text, a picture or a PDF of the workspace. Lines of text begin with LINE_NUMBER|. The last one says "+
 			"how to continue with a long file.",
 		tools.Resolve,

@@ -222,7 +222,7 @@ func TestPreviews(t *testing.T) {
 			continue
 		}
 		got := tool.Preview(texts.English().Agent.Steps, map[string]any{}) + "|" + tool.Preview(texts.English().Agent.Steps, map[string]any{"path": 1, "pattern": true}) + "|" + tool.Preview(texts.English().Agent.Steps, map[string]any{"path": "a\nb", "pattern": "a\nb"})
-		if !strings.HasPrefix(got, "||") || !strings.HasSuffix(got, ` "a\nb"`) {
+		if !strings.HasPrefix(got, "||") || !strings.HasSuffix(got, `"a\nb"`) {
 			t.Errorf("C-015: %s: %q", tool.Name, got)
 		}
 	}

@@ -19,13 +19,12 @@ type writeArgs struct {
 func (e editor) write() tools.Tool {
 	t := newTool(
 		"write_file",
-		stepWrite,
 		"Write a text file of the workspace. Replaces it if it exists, unless mode is append.",
 		e.open,
 		e.writeFile,
 	)
 	t.Use = tools.Basic
-	e.protect(&t)
+	e.protect(&t, askWrite)
 	t.Aliases = aliases("text", "content", "contents", "content", "data", "content")
 	return t
 }

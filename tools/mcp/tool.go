@@ -17,6 +17,7 @@ import (
 
 	"parley/chat"
 	"parley/llm"
+	"parley/texts"
 	"parley/tools"
 )
 
@@ -136,8 +137,17 @@ func (m *toolMaker) add(name string, t tools.Tool) {
 		t.Resumes = inputs.Kept
 	}
 	t.Guard = m.v.guard(t.ReadOnly)
+	t.Ask = askUse(m.v.key.server, t.Name, t.Display)
 	t.Description = chat.Clip(strings.ToValidUTF8(t.Description, "\ufffd"), maxDescription, "…")
 	m.made = append(m.made, t)
+}
+
+// askUse returns what says which tool of the server a call would use. What the server calls it may be a lie:
+// the name that Parley knows it by stands beside it.
+func askUse(server, name, display string) func(texts.Asks, tools.Call) tools.Sentence {
+	return func(say texts.Asks, _ tools.Call) tools.Sentence {
+		return tools.Asking(say.UseOf, tools.Named(cmp.Or(display, name)), tools.Quoted(name), tools.Named(server))
+	}
 }
 
 // addTool adds a tool of the server. What it may do follows from its annotations: one that is not

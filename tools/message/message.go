@@ -78,12 +78,25 @@ func New(send chat.Send) tools.Tool {
 		}
 		return "send " + what + " to " + string(to.Session())
 	}
+	t.Ask = asking
 	t.Category = "message"
 	t.Repeatable = true // a reply whose ID was sent before is dropped
 	t.Aliases = map[string]string{
 		"content": "text", "message": "text", "chat_id": "chat", "to": "chat", "files": "media", "attachments": "media",
 	}
 	return t
+}
+
+// asking says what c would send, and where.
+func asking(say texts.Asks, c tools.Call) tools.Sentence {
+	to, _ := target(c.At, where(c.Input))
+	chat := tools.Named(strings.TrimPrefix(string(to.Session()), to.Channel+":"))
+	media, _ := c.Input["media"].([]any)
+	if len(media) == 0 {
+		return tools.Asking(say.SendTo, chat, tools.Named(to.Channel))
+	}
+	names := tools.Named(strings.Join(tools.TextsOf(media), ", "))
+	return tools.AskingOf(say.SendFiles, len(media), names, chat, tools.Named(to.Channel))
 }
 
 // reply returns the message that in describes, for another chat or this one. Only

@@ -3,11 +3,13 @@
 package oversight
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"parley/chat"
 	"parley/texts"
@@ -80,7 +82,7 @@ func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
 		Choices: []string{a.Texts.Yes, a.Texts.No},
 		Whom:    c.From.ID,
 	}
-	r := chat.Reply{ID: "ask:approve/" + key, To: c.At, Group: c.Group, Text: prompt, Ask: q}
+	r := chat.Reply{ID: "ask:approve/" + key, To: c.At, Group: c.Group, Text: a.withAsker(c, prompt), Ask: q}
 	if c.From.Role == chat.Owner {
 		c.Say(a.Texts.WaitingForYou)
 		if c.Effect != "" { // untrusted content brought it up
@@ -95,7 +97,31 @@ func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
 	q.Whom = ""
 	r.To = office
 	r.Group = false
-	r.Text = a.Texts.ForThem.With(c.At.Channel, c.From.ID, c.At.Session(), prompt)
 	c.Say(a.Texts.WaitingForOwner)
 	return r, nil
+}
+
+// withAsker returns prompt with who asks below its first paragraph, the question, unless it is the person
+// who reads it.
+func (a Approver) withAsker(c tools.Call, prompt string) string {
+	name := tools.Named(cmp.Or(c.From.Name, c.From.ID))
+	id := tools.Quoted(c.At.Channel + ":" + c.From.ID)
+	var who []string
+	switch {
+	case c.From.Role != chat.Owner:
+		who = append(who, a.Texts.ForThem.With(name, id, tools.Quoted(string(c.At.Session()))))
+	case c.Group:
+		who = append(who, a.Texts.ForOneOfUs.With(name, id))
+	}
+	if c.Job != "" {
+		who = append(who, a.Texts.ForJob.With(tools.Named(c.Job)))
+	}
+	if c.Task != "" {
+		who = append(who, a.Texts.ForSubagent.With(tools.Quoted(c.Task)))
+	}
+	if who == nil {
+		return prompt
+	}
+	question, rest, _ := strings.Cut(prompt, "\n\n")
+	return strings.TrimSpace(question + "\n\n" + strings.Join(who, " ") + "\n\n" + rest)
 }

@@ -70,9 +70,9 @@ func New(search func(ctx context.Context, who chat.Person, words string, most in
 	return t
 }
 
-func preview(say texts.Steps, args map[string]any) string {
+func preview(_ texts.Steps, args map[string]any) string {
 	if words, _ := args["query"].(string); words != "" {
-		return say.SearchingMemory.With(fmt.Sprintf("%.100q", words))
+		return fmt.Sprintf("%.100q", words)
 	}
 	return ""
 }

@@ -118,7 +118,7 @@ func TestQueryAndPreview(t *testing.T) {
 	for _, c := range []struct {
 		args map[string]any
 		want string
-	}{{nil, ""}, {map[string]any{"query": 1}, ""}, {map[string]any{"query": "the \"cat\"\n"}, `Searching memory for "the \"cat\"\n"`}} {
+	}{{nil, ""}, {map[string]any{"query": 1}, ""}, {map[string]any{"query": "the \"cat\"\n"}, `"the \"cat\"\n"`}} {
 		if got := tool.Preview(texts.English().Agent.Steps, c.args); got != c.want {
 			t.Errorf("%v: %q, want %q", c.args, got, c.want)
 		}

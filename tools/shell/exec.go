@@ -62,9 +62,10 @@ func (s *Shell) exec(set Settings) tools.Tool {
 	t.Grantable = e.isGrantable
 	t.Effect = e.effect
 	t.Consequence = e.consequence
-	t.Preview = func(say texts.Steps, partial map[string]any) string {
+	t.Ask = asking
+	t.Preview = func(_ texts.Steps, partial map[string]any) string {
 		command, _ := partial["command"].(string)
-		return say.RunningCommand.With(chat.Clip(chat.OneLine(command), 60, "…"))
+		return chat.Clip(chat.OneLine(command), 60, "…")
 	}
 	return t
 }
@@ -234,6 +235,19 @@ func (e executor) consequence(say texts.Approval, c tools.Call) string {
 		return say.PublicNetwork
 	}
 	return ""
+}
+
+// asking says what c would run.
+func asking(say texts.Asks, c tools.Call) tools.Sentence {
+	command, _ := c.Input["command"].(string)
+	says := say.Run
+	if inBackground, _ := c.Input["background"].(bool); inBackground {
+		says = say.RunInBackground
+	}
+	if online, _ := c.Input["network"].(bool); online {
+		says = say.RunOnline
+	}
+	return tools.Asking(says, tools.Quoted(command))
 }
 
 // networkOf returns the network that c asks for; nothing if it asks for none.

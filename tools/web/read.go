@@ -66,7 +66,7 @@ func (f *fetcher) webFetch() tools.Tool {
 			return tools.Result{Data: data}, nil
 		})
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extract_mode": "extractMode", "max_chars": "maxChars"}
-	return lookup(t, stepRead, "url", "extractMode", "maxChars")
+	return lookup(t, "url", "extractMode", "maxChars")
 }
 
 // read returns what show makes of the page at raw. If that fails, the error is for
@@ -142,7 +142,7 @@ func (f *fetcher) fetchPage(name, aliasOf string) tools.Tool {
 	t.Use = tools.Rare
 	t.JSON = aliasOf == ""
 	t.Aliases = map[string]string{"link": "url", "uri": "url", "extractType": "extract_type"}
-	return lookup(t, stepRead, "url", "extract_type", "offset")
+	return lookup(t, "url", "extract_type", "offset")
 }
 
 type batchArgs struct {
@@ -173,7 +173,7 @@ func (f *fetcher) crawlBatch() tools.Tool {
 	t.Use = tools.Rare
 	t.JSON = true
 	t.Timeout = 2*f.patience + 15*time.Second
-	return lookup(t, stepRead, "urls", "extract_type")
+	return lookup(t, "urls", "extract_type")
 }
 
 // show returns the object of A-033 for a page, without the first from characters

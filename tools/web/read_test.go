@@ -122,13 +122,13 @@ func TestQueries(t *testing.T) {
 // C-015: what a call is about to do, of arguments that are still coming in.
 func TestPreview(t *testing.T) {
 	kit := newKit(t, Config{})
-	for tool, want := range map[string]string{"web_search": "Searching go", "web_fetch": "Reading https://go.dev/", "crawl_batch": "Reading https://a.b/ https://c.d/"} {
+	for tool, want := range map[string]string{"web_search": "go", "web_fetch": "https://go.dev/", "crawl_batch": "https://a.b/ https://c.d/"} {
 		tool, _ := kit.Tool(tool)
 		args := map[string]any{"query": "go", "url": "https://go.dev/", "urls": []any{"https://a.b", "https://c.d"}}
 		if got := tool.Preview(texts.English().Agent.Steps, args); got != want {
 			t.Errorf("%s: %q, want %q", tool.Name, got, want)
 		}
-		if got := tool.Preview(texts.English().Agent.Steps, nil); got != strings.Fields(want)[0] {
+		if got := tool.Preview(texts.English().Agent.Steps, nil); got != "" {
 			t.Errorf("%s without arguments: %q", tool.Name, got)
 		}
 	}

@@ -152,7 +152,7 @@ func (s *searcher) tool(name, aliasOf string) tools.Tool {
 		}
 		return tools.Fine
 	}
-	return lookup(t, stepSearch, "query", "max_results")
+	return lookup(t, "query", "max_results")
 }
 
 // list returns hits as a numbered list.

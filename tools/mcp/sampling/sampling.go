@@ -180,6 +180,9 @@ func (j *job) tool(rule tools.Rule) tools.Tool {
 			Timeout:  tools.MaxTimeout,
 			MaxText:  -1,
 		},
+		Ask: func(say texts.Asks, _ tools.Call) tools.Sentence {
+			return tools.Asking(say.Sample, tools.Named(j.server))
+		},
 		Run: func(ctx context.Context, c tools.Call) (tools.Result, error) {
 			answer, err := j.ask(ctx, c)
 			j.ended.Store(&ending{answer, err})

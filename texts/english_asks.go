@@ -1,0 +1,72 @@
+package texts
+
+func englishAsks() Asks {
+	return Asks{
+		Use:             "Use %s?",
+		UseKnown:        "Use %s (%s)?",
+		UseOf:           "Use %s (%s) of the MCP server %s?",
+		RunOwn:          "Run your own tool %s?",
+		Sample:          "Answer a request of the MCP server %s with a model?",
+		Delete:          "Delete %s?",
+		Write:           "Write the file %s?",
+		Edit:            "Change the file %s?",
+		MakeFolder:      "Make the folder %s?",
+		Run:             "Run %s in the workspace?",
+		RunOnline:       "Run %s in the workspace, with network?",
+		RunInBackground: "Run %s in the workspace, in the background?",
+		Send:            "Send a message to %s?",
+		SendTo:          "Send a message to %s on %s?",
+		SendFiles: oneOrMany(
+			"Send the file %[2]s to %[3]s on %[4]s?",
+			"Send %[1]d files (%[2]s) to %[3]s on %[4]s?",
+		),
+		Open:       "Open %s?",
+		OpenPages:  oneOrMany("Open a page of %[2]s?", "Open %[1]d pages of %[2]s?"),
+		Search:     "Search the web for %s?",
+		AddJob:     "Schedule %s?",
+		EditJob:    "Change the scheduled job %s?",
+		RemoveJob:  "Remove the scheduled job %s?",
+		EnableJob:  "Switch on the scheduled job %s?",
+		DisableJob: "Switch off the scheduled job %s?",
+		RunJob:     "Run the scheduled job %s now?",
+		Delegate:   "Give a background task to a subagent: %s?",
+		DelegateMany: oneOrMany(
+			"Give a task to a subagent: %[2]s?",
+			"Give %[1]d tasks to subagents: %[2]s?",
+		),
+	}
+}
+
+func englishToolNames() ToolNames {
+	return ToolNames{
+		ReadFile:     "Read file",
+		ListFiles:    "List files",
+		WriteFile:    "Write file",
+		EditFile:     "Edit file",
+		DeleteFile:   "Delete file",
+		MakeFolder:   "Make folder",
+		FindFile:     "Look for file",
+		FindFiles:    "Find files",
+		SearchFiles:  "Search files",
+		EditNotebook: "Edit notebook",
+		Search:       "Web search",
+		ReadPage:     "Read page",
+		ReadPages:    "Read pages",
+		Command:      "Command",
+		CommandState: "Look at command",
+		StopCommand:  "Stop command",
+		Python:       "Python",
+		Calculator:   "Calculator",
+		Weather:      "Weather",
+		Text:         "Process text",
+		JSON:         "Process JSON",
+		Message:      "Message",
+		Question:     "Question",
+		Memory:       "Search memory",
+		Schedule:     "Schedule",
+		Delegate:     "Background task",
+		Finish:       "Finish",
+		FindTool:     "Find tool",
+		CallTool:     "Use tool",
+	}
+}
