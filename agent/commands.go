@@ -69,6 +69,7 @@ func ownCommands(p *Pool, say texts.Help) []Command {
 		{Name: "regenerate", When: InOrder}, // another name of it
 		{Name: "undo", Help: say.Undo, When: InOrder, Do: by(undoTurn)},
 		{Name: "search", Help: say.Search, When: BesideTurns, Do: by(ofSession(sessioncommands.Commands.Search))},
+		{Name: "why", Help: say.Why, When: BesideTurns, Do: by(ofSession(sessioncommands.Commands.Why))},
 		{Name: "status", Help: say.Status, When: AtOnce, Do: by(showStatus)},
 		{Name: "approvals", Help: say.Approvals, When: AtOnce, Do: by(ofSession(sessioncommands.Commands.Approvals))},
 		{Name: "agents", Help: say.Agents, When: AtOnce, Do: by(manageSubagents)},

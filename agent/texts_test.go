@@ -70,7 +70,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		h.say("what was said", "/search hello")
 		timetest.Sleep(time.Second)
 		for i, text := range []string{
-			"look", "/help", "/start", "/new", "/retry", "/stop", "/undo", "/search", "/search unsaid", "/status", "/approvals", "/approvals revoke 7",
+			"look", "/help", "/start", "/new", "/retry", "/stop", "/undo", "/search", "/search unsaid", "/why", "/status", "/approvals", "/approvals revoke 7",
 			"/agents", "/agents stop", "/agents stop x", "/verbose", "/verbose on", "/verbose off", "/verbose", "/model", "/model x", "/model other",
 			"/tools", "/tools all", "/context", "/usage", "/raise", "/raise nobody", "/toolstats", "/nonsense",
 			"slowly", "/status", "/stop", "no key", "nothing", "hello", "/search hello", "/usage", "away", "hello", "hello", "hello", "hello", "/raise all", "hello",

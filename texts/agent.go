@@ -14,6 +14,22 @@ type Agent struct {
 	Speakers  Speakers
 
 	Approvals Approvals
+	Why       Why
+}
+
+// Why is what /why tells of the calls of an answer.
+type Why struct {
+	NoAnswer string // there is none yet
+	NotFound Format // not among the latest, of this number
+	NoCalls  Format // what was answered, when
+	Calls    Count  // their number, what was answered, when
+	End      string // what a receipt is
+
+	Done, Interrupted, NotMade string
+	Failed                     Format // why
+	Altered                    string // the result kept is not the one that the receipt is for
+	Retried                    string // it found nothing, and the model did not see that
+	By, Receipt                Format // who approved it; the digest
 }
 
 // Help says in /help and in menus what each command does.
@@ -21,8 +37,8 @@ type Help struct {
 	Intro  string // before the list of commands
 	Owners string // after it, for owners: commands of the channels, one a line
 
-	New, Stop, Retry, Undo, Search, Status, Approvals, Agents, Verbose string
-	Model, Tools, Tool, Context, Usage, Raise, ToolStats, Help         string
+	New, Stop, Retry, Undo, Search, Why, Status, Approvals, Agents, Verbose string
+	Model, Tools, Tool, Context, Usage, Raise, ToolStats, Help              string
 }
 
 // Turn is said in the place of an answer, or with one.

@@ -19,6 +19,7 @@ func englishAgent() Agent {
 			Retry:     "answer the last message again",
 			Undo:      "put back the files that I changed last",
 			Search:    "find what was said here before",
+			Why:       "what was done for the last answer, or the one that you reply to",
 			Status:    "what I am doing",
 			Approvals: "what I may do without asking again; revoke NUMBER, revoke all",
 			Agents:    "the background tasks; stop, pause or resume ID, tell ID WORDS",
@@ -201,6 +202,24 @@ func englishAgent() Agent {
 			Paused:      "Paused %s.",
 			Resumed:     "Resumed %s.",
 			Told:        "Told %s.",
+		},
+		Why: Why{
+			NoAnswer: "I have not answered anything here yet.",
+			NotFound: "I do not find that answer among my last %d here.",
+			NoCalls: "For my answer to “%s” (%s) I used no tool: nothing was looked up, sent or changed, whatever it " +
+				"says.",
+			Calls: oneOrMany("For my answer to “%[2]s” (%[3]s) I made one call:",
+				"For my answer to “%[2]s” (%[3]s) I made %[1]d calls:"),
+			End: "A receipt stands for one call and its result. Whoever runs me finds it in the audit log: " +
+				"`parley audit`",
+			Done:        "done",
+			Interrupted: "interrupted; it may have taken effect",
+			NotMade:     "not made",
+			Failed:      "failed: %s",
+			Altered:     "its stored result is not the one that the receipt stands for",
+			Retried:     "found nothing of use, so I asked in other words",
+			By:          "approved by %s",
+			Receipt:     "receipt `%s`",
 		},
 		Approvals: Approvals{
 			None: "Nothing is approved in advance. Whenever untrusted content may be behind an action that " +

@@ -352,7 +352,7 @@ func outcome(ctx context.Context, r Result, err error) Result {
 		r.Text = err.Error()
 		r.Failed = true
 	}
-	if r.Failed && r.Code != CodeCancelled && ctx.Err() != nil {
+	if r.Failed && r.Code != CodeCancelled && r.Receipt == "" && ctx.Err() != nil {
 		c := cancelled(ctx)
 		r.Text = c.Text
 		r.Code = c.Code
@@ -365,7 +365,11 @@ func outcome(ctx context.Context, r Result, err error) Result {
 
 // finish makes the text for the model from the outcome of a call.
 func (t Tool) finish(ctx context.Context, r Result, err error) Result {
-	r = outcome(ctx, r, err)
+	return t.inWords(outcome(ctx, r, err))
+}
+
+// inWords returns r with the text that the model reads.
+func (t Tool) inWords(r Result) Result {
 	r.JSON = t.JSON
 	if t.JSON {
 		r.Text = envelope(r, true)

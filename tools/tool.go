@@ -274,6 +274,7 @@ type Result struct {
 	Cut     bool          `json:"cut,omitempty"`     // Text is not the whole result
 	JSON    bool          `json:"json,omitempty"`    // Text is {"success":…,"data":…,"error":…}
 	By      string        `json:"by,omitempty"`      // ID of the person who approved the call
+	Receipt string        `json:"receipt,omitempty"` // what the audit log knows the call and its result by
 	Tainted bool          `json:"tainted,omitempty"` // Text holds untrusted content (R-S12)
 	Sources []string      `json:"sources,omitempty"` // where that content comes from
 	// Public means that Text was published, such as a web page, so that its content may be

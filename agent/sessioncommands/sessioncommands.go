@@ -1,5 +1,5 @@
 // Package sessioncommands answers the commands that need only what is kept of a
-// session: /approvals, /verbose and /search.
+// session: /approvals, /verbose, /search and /why.
 package sessioncommands
 
 import (
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/conversation"
+	"parley/agent/receipts"
 	"parley/chat"
 	"parley/texts"
 )
@@ -95,6 +96,11 @@ func (c Commands) Verbose(ctx context.Context, m chat.Message) (string, error) {
 		return say.StepsHide, nil
 	}
 	return say.StepsShow, nil
+}
+
+// Why tells what was done for the answer that m quotes, or for the latest.
+func (c Commands) Why(ctx context.Context, m chat.Message) (string, error) {
+	return receipts.Why{Sessions: c.Sessions, Texts: c.Texts.Why, Zone: c.Zone}.Answer(ctx, m)
 }
 
 // Search shows what was said in m's chat.

@@ -11,22 +11,28 @@ import (
 	"parley/tools"
 )
 
-// Audit returns a stage of the pipeline that records every call with add.
+// Audit returns a stage of the pipeline that records every call with add, and gives
+// its result the receipt that the record has. The stages around it must leave the
+// result as it is.
 func Audit(add func(kind, who, what string)) tools.Middleware {
 	return func(tool tools.Tool) tools.Tool {
-		run := tool.Run
+		inner := tool
 		tool.Run = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			r, err := run(ctx, c)
+			r, err := inner.Run(ctx, c)
+			r = inner.Sign(ctx, c, r, err)
 			outcome := "done"
 			switch {
-			case err != nil || r.Failed:
+			case r.Failed:
 				outcome = "failed"
 			case r.Code == tools.CodeWaiting:
 				outcome = "waiting for a person"
 			}
-			who := c.From.ID + " at " + string(c.Session)
-			add("tool", who, fmt.Sprintf("%s %s, call %s", c.Name, outcome, c.Key()))
-			return r, err
+			what := fmt.Sprintf("%s %s, call %s", c.Name, outcome, c.Key())
+			if r.Receipt != "" {
+				what += ", receipt " + r.Receipt
+			}
+			add("tool", c.From.ID+" at "+string(c.Session), what)
+			return r, nil
 		}
 		return tool
 	}

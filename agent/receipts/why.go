@@ -1,0 +1,102 @@
+package receipts
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/agent/conversation"
+	"parley/chat"
+	"parley/texts"
+)
+
+const (
+	maxAsked = 80  // characters that are shown of what was answered
+	maxTip   = 120 // bytes that are shown of what a call was about
+)
+
+// Why answers /why.
+type Why struct {
+	Sessions *conversation.Sessions
+	Texts    texts.Why
+	Zone     *time.Location // in which people read times
+}
+
+// Answer tells what was done for the answer that m quotes, for the latest, or for the one before it with "2".
+func (w Why) Answer(ctx context.Context, m chat.Message) (string, error) {
+	all, err := Turns(ctx, w.Sessions, m.Session())
+	if err != nil {
+		return "", err
+	}
+	_, which := chat.Word(m.Text)
+	if n, _ := strconv.Atoi(which); n > 1 {
+		all = all[min(n-1, len(all)):]
+	}
+	t, found := Find(all, m.Quote)
+	switch {
+	case !found && m.Quote == nil && which == "":
+		return w.Texts.NoAnswer, nil
+	case !found:
+		return w.Texts.NotFound.With(maxTurns), nil
+	}
+	return w.tell(t), nil
+}
+
+// tell tells what was done in t.
+func (w Why) tell(t Turn) string {
+	at := t.Asked.Time.In(w.Zone).Format("2006-01-02 15:04")
+	about := strings.ReplaceAll(chat.Inline(chat.HideLogins(t.Asked.Text), maxAsked), "`", "'")
+	if len(t.Calls) == 0 {
+		return w.Texts.NoCalls.With(about, at)
+	}
+	lines := []string{w.Texts.Calls.Of(len(t.Calls), about, at), ""}
+	for i, c := range t.Calls {
+		lines = append(lines, strconv.Itoa(i+1)+". "+w.line(c))
+	}
+	return strings.Join(append(lines, "", w.Texts.End), "\n")
+}
+
+// line tells what became of c.
+func (w Why) line(c Call) string {
+	line := "`" + code(c.Name) + "`"
+	if tip := code(conversation.Tip(c.Args)); tip != "" {
+		line += " `" + tip + "`"
+	}
+	line += ": " + w.outcome(c)
+	if c.Retried {
+		line += ", " + w.Texts.Retried
+	}
+	if !c.Result.Time.IsZero() {
+		line += ", " + c.Result.Time.In(w.Zone).Format("15:04:05")
+	}
+	if c.Result.Took >= time.Millisecond {
+		line += ", " + c.Result.Took.Round(time.Millisecond).String()
+	}
+	if c.Result.By != "" {
+		line += ", " + w.Texts.By.With(code(c.Result.By))
+	}
+	if c.Result.Receipt != "" {
+		line += ", " + w.Texts.Receipt.With(c.Result.Receipt)
+	}
+	return line
+}
+
+func (w Why) outcome(c Call) string {
+	switch c.Outcome {
+	case NotMade:
+		return w.Texts.NotMade
+	case Interrupted:
+		return w.Texts.Interrupted
+	case Altered:
+		return w.Texts.Altered
+	case Failed:
+		return w.Texts.Failed.With(code(conversation.Reason(c.Result.Text)))
+	}
+	return w.Texts.Done
+}
+
+// code returns text as it may stand between backticks, or in a line of a list.
+func code(text string) string {
+	return strings.ReplaceAll(chat.Inline(chat.HideLogins(text), maxTip), "`", "'")
+}

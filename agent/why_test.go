@@ -1,0 +1,150 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent"
+	"parley/chat"
+	"parley/llm"
+	"parley/store"
+	"parley/store/mem"
+	"parley/tools"
+	"parley/tools/oversight"
+)
+
+// auditing has every call go through the whole pipeline, and returns what the audit log is told.
+func (h *house) auditing() *collected[string] {
+	told := &collected[string]{}
+	audit := oversight.Audit(func(_, _, what string) { told.add(what) })
+	h.set = func(s *agent.Settings) {
+		s.Rollback = true
+		s.Kit = func(ctx context.Context, scope tools.Scope) (*tools.Kit, error) {
+			stages := append([]tools.Middleware{audit}, tools.Standard(tools.StandardConfig{})...)
+			return tools.NewKit(ctx, scope, []tools.Source{tools.Fixed(h.tools)}, stages...)
+		}
+	}
+	return told
+}
+
+// TestWhy: /why tells which calls were made for an answer and what became of them, each with the receipt that the audit log
+// has; of an answer without any it says so, whatever the answer claims.
+func TestWhy(t *testing.T) {
+	save := giving("save", tools.Hints{}, tools.Result{Text: "saved\n\nin two places"})
+	fail := tool("mail", func(context.Context) (string, error) { return "", errors.New("no `such` server") })
+	var ran collected[string]
+	h := &house{tools: []tools.Tool{save, fail, search(&ran)}}
+	for i := range h.tools {
+		h.tools[i].Schema = []byte(`{"type":"object","properties":{"path":{"type":"string"},"q":{"type":"string"}}}`)
+	}
+	told := h.auditing()
+	h.model = script(
+		calls(with("s", "web_search", `{"q":"bad words"}`)),
+		calls(with("a", "save", `{"path":"notes.txt"}`), with("b", "mail", "{}")),
+		words("All is saved."),
+		words("I have **sent** the report to Anna."),
+	)
+	play(t, h, func(h *house) {
+		h.say("1", "/why")
+		h.want("I have not answered anything here yet.")
+		h.say("2", "go")
+		h.want("All is saved.")
+		h.say("3", "tell Anna `now`")
+		h.want("I have **sent** the report to Anna.")
+
+		h.say("4", "/why")
+		at := time.Now().UTC().Format("2006-01-02 15:04")
+		h.want("For my answer to “tell Anna 'now'” (" + at + ") I used no tool: nothing was looked up, sent or changed, whatever it says.")
+
+		m := message("5", "/why")
+		m.Quote = &chat.Quote{ID: "9", From: "you", Text: "All is saved."}
+		h.deliver(m)
+		second := message("6", "/why 2")
+		h.deliver(second)
+		m = message("7", "/why")
+		m.Quote = &chat.Quote{ID: "9", From: "you", Text: "Something that was never said"}
+		h.deliver(m)
+		timely := time.Now().UTC().Format("15:04:05")
+		var receipts []string
+		for i, entry := range told.values() {
+			_, receipt, found := strings.Cut(entry, ", receipt ")
+			if !found || len(receipt) != 16 {
+				t.Errorf("entry %d of the audit log is %q", i, entry)
+			}
+			receipts = append(receipts, receipt)
+		}
+		if len(receipts) != 3 {
+			t.Fatalf("audit log: %q", told.values())
+		}
+		want := "For my answer to “go” (" + at + ") I made 3 calls:\n\n" +
+			"1. `web_search` `bad words`: done, found nothing of use, so I asked in other words, " + timely + ", receipt `" + receipts[0] + "`\n" +
+			"2. `save` `notes.txt`: done, " + timely + ", receipt `" + receipts[1] + "`\n" +
+			"3. `mail`: failed: no 'such' server, " + timely + ", receipt `" + receipts[2] + "`\n\n" +
+			"A receipt stands for one call and its result. Whoever runs me finds it in the audit log: `parley audit`"
+		h.want(want, want, "I do not find that answer among my last 100 here.")
+	})
+}
+
+// TestWhyAltered: /why notices that what is stored of a call is not what its receipt stands for.
+func TestWhyAltered(t *testing.T) {
+	for from, to := range map[string]string{
+		`"text":"saved`: `"text":"paved`,
+		`notes.txt`:     `files.txt`,
+		`"result":{`:    `"result":{"failed":true,`,
+		`"time":"20`:    `"time":"21`,
+	} {
+		save := giving("save", tools.Hints{}, tools.Result{Text: "saved"})
+		save.Schema = []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)
+		forged := &forgedStore{Store: mem.New(), from: from, to: to}
+		h := &house{tools: []tools.Tool{save}, store: forged}
+		h.auditing()
+		h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+			if len(r.Messages) > 1 {
+				return words("It is done."), nil
+			}
+			return calls(with("a", "save", `{"path":"notes.txt"}`)), nil
+		}
+		play(t, h, func(h *house) {
+			h.say("1", "go")
+			h.want("It is done.")
+			h.say("2", "/why")
+			synctest.Wait()
+			got := strings.Join(h.sent, "")
+			if !strings.Contains(got, "its stored result is not the one that the receipt stands for") || !forged.did {
+				t.Errorf("%s changed to %s (%v): %s", from, to, forged.did, got)
+			}
+		})
+	}
+}
+
+// A forgedStore has another text in the logs of conversations than what was written.
+type forgedStore struct {
+	store.Store
+	from, to string
+	did      bool
+}
+
+func (f *forgedStore) Log(name string) store.Log { return forgedLog{f.Store.Log(name), f} }
+
+type forgedLog struct {
+	store.Log
+	by *forgedStore
+}
+
+func (l forgedLog) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for r, err := range l.Log.Since(ctx, seq) {
+			forged := strings.Replace(string(r.Body), l.by.from, l.by.to, 1)
+			l.by.did = l.by.did || forged != string(r.Body)
+			r.Body = []byte(forged)
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
