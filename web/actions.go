@@ -35,6 +35,7 @@ func (a *admin) actions() []route {
 		{"PATCH /api/cron/{id}", owner, a.audited("cron", http.StatusOK, a.order)},
 		{"POST /api/cron/{id}/run", owner, a.audited("cron", 0, a.fire)},
 		{"DELETE /api/cron/{id}", owner, a.auditedChange("cron", "removed", a.cfg.Gateway.Scheduler.Remove)},
+		{"GET /api/memory", owner, serveJSON(a.memory)},
 		{"POST /api/memory/changes/{id}/restore", owner, a.audited("memory", http.StatusOK, a.restore)},
 		{"POST /api/people", owner, a.audited("access", http.StatusCreated, a.invite)},
 		{"DELETE /api/people/{id}", owner, a.auditedChange("access", "removed", a.remove)},

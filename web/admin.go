@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
@@ -31,7 +32,6 @@ func (a *admin) views() []route {
 		view("/owner/usage", "/api/usage", "Usage", a.usage, show.usage),
 		view("/owner/tools", "/api/tools", "Tools", a.listTools, show.tools),
 		view("/owner/cron", "/api/cron", "Scheduled jobs", a.jobs, show.jobs),
-		view("/owner/memory", "/api/memory", "Memory", a.memory, show.memory),
 		view("/owner/memory/changes", "/api/memory/changes", "Memory changes", a.changes, show.changes),
 		view("/owner/memory/changes/{id}", "/api/memory/changes/{id}", "Memory change", a.changed, show.changed),
 		view("/owner/people", "/api/people", "People and keys", a.members, show.members),
@@ -40,16 +40,20 @@ func (a *admin) views() []route {
 	)
 }
 
-// others returns the routes of the pages in packages of their own.
+// others returns the routes of the pages in packages of their own. Who is no owner is told so by those of tools
+// (B-068), and that there is nothing by all others.
 func (a *admin) others() (routes []route) {
 	all := append(a.cfg.Gateway.ToolAdmin.Routes(), a.cfg.Gateway.MCP.Routes()...)
 	for _, pages := range a.cfg.Gateway.Pages {
 		all = append(all, pages.Routes()...)
 	}
 	for _, rt := range all {
-		may := administrator
-		if rt.Anybody {
+		may := owner
+		switch {
+		case rt.Anybody:
 			may = person
+		case strings.Contains(rt.Pattern, "/admin/"):
+			may = administrator
 		}
 		routes = append(routes, route{rt.Pattern, may, func(w http.ResponseWriter, r *http.Request, v visitor) error {
 			return rt.Handle(w, r, v.Sender)

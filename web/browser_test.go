@@ -102,13 +102,13 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("%s: %s things that others wrote are markup", page, n)
 		}
 		// Whatever can be used has a name that a screen reader says.
-		if bare := js(`[...document.querySelectorAll("a,button,input,select,table")].filter(e => !(e.ariaLabel || e.getAttribute("aria-labelledby") || e.labels?.length || e.textContent.trim())).map(e => e.outerHTML).join()`); bare != "" {
+		if bare := js(`[...document.querySelectorAll("a,button,input:not([type=hidden]),select,table")].filter(e => !(e.ariaLabel || e.getAttribute("aria-labelledby") || e.labels?.length || e.textContent.trim())).map(e => e.outerHTML).join()`); bare != "" {
 			t.Errorf("%s: without a name: %s", page, bare)
 		}
 		if wide := js(`String(document.documentElement.scrollWidth > innerWidth)`); wide != "false" {
 			t.Errorf("%s is wider than the window", page)
 		}
-		if section := js(`[...document.querySelectorAll("nav [aria-current]")].map(e => e.pathname).join()`); !strings.HasPrefix(page, section) || section == "" || section == "/owner" && page != section {
+		if section := js(`[...document.querySelectorAll("#nav [aria-current]")].map(e => e.pathname).join()`); !strings.HasPrefix(page, section) || section == "" || section == "/owner" && page != section {
 			t.Errorf("%s is marked as of %q", page, section)
 		}
 		fitsPhone(t, ctx, page)

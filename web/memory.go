@@ -62,29 +62,6 @@ func (a *admin) memory(r *http.Request) (memories, error) {
 	return memories{all}, nil
 }
 
-func (p pages) memory(m memories) g.Group {
-	rows := g.Map(m.People, func(someone personMemory) g.Node {
-		last := "none"
-		for _, c := range someone.Changes {
-			last = "damaged on disk"
-			if c.By != "" {
-				last = p.formatTime(c.Time) + ", " + c.By
-			}
-		}
-		return h.Tr(
-			layout.RowHead(h.A(h.Href(changesPath(someone.Who)), g.Text(string(someone.Who)))),
-			layout.Cell(last),
-		)
-	})
-	return g.Group{
-		layout.LabelledTable("People with a memory", []string{"Person", "Last change"}, "There are none.", rows),
-		h.P(
-			h.Button(h.Data("post", "/api/cron/dream/run"), h.Data("then", "/owner/cron"), g.Text("Dream now")),
-			g.Text(" consolidates all memory. The result is shown under Scheduled jobs."),
-		),
-	}
-}
-
 // changesPath returns the address of the page of changes of that person's memory.
 func changesPath(who chat.Person) string { return "/owner/memory/changes?" + aboutPerson(who) }
 
@@ -180,7 +157,14 @@ func (p pages) changed(c changed) g.Group {
 	if c.Diff == "" {
 		return append(page, h.P(g.Text("It changed no file.")))
 	}
-	restore := layout.Path("api", "memory", "changes", c.ID, "restore") + "?" + aboutPerson(c.Who)
+	change := layout.Path("api", "memory", "changes", c.ID)
+	if len(c.Asks) > 0 {
+		page = append(page, h.P(
+			g.Text("It proposes a change, which is made when you accept it: "),
+			layout.PostButton(change+"/accept?"+aboutPerson(c.Who), "Accept the proposal", ""),
+		))
+	}
+	restore := change + "/restore?" + aboutPerson(c.Who)
 	return append(page,
 		h.Pre(h.Class("diff"), h.TabIndex("0"), h.Aria("label", "What it changed"), c.lines()),
 		h.P(h.Button(

@@ -142,6 +142,8 @@ func TestMemoryPages(t *testing.T) {
 		}
 	}
 	look()
+	follow(`href="(/owner/memory\?who=[^"]*telegram[^"]*)"`)
+	look()
 	follow(`href="(/owner/memory/changes\?who=[^"]*telegram[^"]*)"`)
 	look()
 	list := page

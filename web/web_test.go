@@ -27,6 +27,8 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/tools"
+	"parley/web/layout"
+	"parley/web/memorypages"
 )
 
 const (
@@ -117,7 +119,9 @@ func (f *face) gateway(t testing.TB) Gateway {
 	if err := events.Append(context.Background(), audit.Event{Time: at, Kind: "tool", Who: evil, What: evil}); err != nil {
 		panic(err)
 	}
+	notes := f.memory(t)
 	return Gateway{
+		Pages: []layout.Pages{&memorypages.Pages{Notes: notes, Zone: time.UTC, Audit: func(kind, who, what string) { f.note(&f.audited, kind, who, what) }}},
 		Conversations: Conversations{
 			List: func(_ context.Context, prefix string) ([]chat.Talk, error) {
 				return []chat.Talk{{Session: "telegram:-100/7", Title: evil, Began: at, Last: at}}, nil
@@ -167,7 +171,7 @@ func (f *face) gateway(t testing.TB) Gateway {
 		},
 		ToolAdmin: f.toolAdmin(t),
 		Scheduler: f.clock(),
-		Notes:     f.memory(t),
+		Notes:     notes,
 		Model:     func() string { return evil },
 		Reasons:   func(context.Context) []string { return nil },
 		Warnings:  func() []string { return []string{evil} },
@@ -512,8 +516,8 @@ func TestNothingIsMarkup(t *testing.T) {
 			t.Errorf("%s is no whole page", rt.pattern)
 		}
 	})
-	if pages != 11 {
-		t.Errorf("%d pages show what was said, want 11", pages)
+	if pages != 12 {
+		t.Errorf("%d pages show what was said, want 12", pages)
 	}
 	refused := read(t, f.ask(asking{path: "/api/sessions/" + url.PathEscape(evil), by: boss, header: http.Header{"Accept": {"text/html"}}}))
 	if strings.Contains(refused, "<img") {

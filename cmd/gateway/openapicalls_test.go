@@ -23,6 +23,7 @@ var provenElsewhere = map[string]string{
 	"GET /readyz 503":                              "web.TestHealth",
 	"POST /v1/chat/completions 502":                "cmd/gateway.TestOpenAIClientOfAModelThatFails",
 	"POST /api/admin/approvals/revoke 200":         "web.TestApprovalsPage",
+	"POST /api/memory/changes/{id}/accept 200":     "web.TestMemoryLines",
 	"POST /api/admin/mcp-servers/login 200":        "web.TestMCPSignInButton",
 	"POST /api/admin/mcp-servers/login/finish 200": "web.TestMCPSignInButton",
 }
@@ -206,9 +207,18 @@ func changeMemory(owner apiClient) {
 	owner.call("GET", "/api/memory/changes?who=telegram:404", nil, 404)
 	owner.call("GET", "/api/memory/changes/"+id, nil, 200)
 	owner.call("GET", "/api/memory/changes/404", nil, 404)
+	owner.call("GET", "/api/memory/lines?who=telegram:404", nil, 404)
+	owner.strict("POST", "/api/memory/corrections", "Correction")
+	lines := owner.call("GET", "/api/memory/lines?q=tea", nil, 200)
+	line := map[string]any{"file": "MEMORY.md", "line": 9, "was": owner.field(lines, "lines", "0", "text"), "text": "- tea, green"}
+	owner.call("POST", "/api/memory/corrections?who=owner", line, 409)
+	owner.call("POST", "/api/memory/corrections?who=telegram:404", line, 404)
+	owner.call("POST", "/api/memory/changes/"+id+"/accept", nil, 409)
+	owner.call("POST", "/api/memory/changes/404/accept", nil, 404)
 	owner.call("POST", "/api/memory/changes/"+id+"/restore", nil, 200)
 	owner.call("POST", "/api/memory/changes/"+id+"/restore", nil, 409)
 	owner.call("POST", "/api/memory/changes/404/restore", nil, 404)
+	owner.call("POST", "/api/memory/corrections", map[string]any{"file": "MEMORY.md", "text": "- tea, green"}, 200)
 }
 
 func changePeople(owner apiClient) {

@@ -11,7 +11,9 @@ import (
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
+	"parley/web/layout"
 	"parley/web/mcppages"
+	"parley/web/memorypages"
 	"parley/web/toolpages"
 )
 
@@ -36,6 +38,7 @@ func (o ownerAPI) view() web.Gateway {
 		MCP:       mcppages.Admin{Manager: o.app.mcp.Manager, Zone: o.app.Config.Zone()},
 		Scheduler: o.jobs(),
 		Notes:     o.app.knowledge.notes,
+		Pages:     o.pages(),
 		Model:     func() string { return o.app.now.Load().Agent.Model },
 		Reasons:   o.reasons,
 		Warnings:  o.warnings,
@@ -43,6 +46,14 @@ func (o ownerAPI) view() web.Gateway {
 		Disk:      o.disk,
 		Channels:  o.channels, Pairings: o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
 		Usage: o.app.pool.Budget().Usage, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
+	}
+}
+
+// pages returns those that are packages of their own.
+func (o ownerAPI) pages() []layout.Pages {
+	zone := o.app.Config.Zone()
+	return []layout.Pages{
+		&memorypages.Pages{Notes: o.app.knowledge.notes, Zone: zone, Audit: o.app.auditLog.Add},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/chat"
+	"parley/cmd/gateway/controlroom"
 	"parley/cmd/gateway/mcpservers"
 	"parley/config"
 	"parley/llm"
@@ -87,9 +88,10 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	}
 	audited := oversight.Audit(t.app.auditLog.Add)
 	noted := oversight.NoteArguments(t.app.attachments.NoteUse)
+	remembered := controlroom.NoteMemory(t.app.knowledge.notes.Versions, t.app.Log)
 	stages := func(s tools.Scope) []tools.Middleware {
 		first := []tools.Middleware{t.app.observer.Tool(), audited, noted, oversight.CountWritten(s, t.app.takeBytes)}
-		return append(first, tools.Standard(pipeline)...)
+		return append(append(first, tools.Standard(pipeline)...), remembered)
 	}
 	t.app.ownTools.Store(&ownTools{own, stages})
 	t.app.mcp.Use(c.Tools.MCPServers, func(ctx context.Context, s tools.Scope, one tools.Source) (*tools.Kit, error) {
