@@ -66,6 +66,18 @@ func (t *Tree) Path(last uint64) Path {
 	return p
 }
 
+// Ends returns the numbers of the last entries of all branches of a log that ends with
+// that numbered last, the latest first.
+func (t *Tree) Ends(last uint64) []uint64 {
+	ends := []uint64{last}
+	for _, j := range slices.Backward(t.jumps) {
+		if end := j.seq - 1; end > 0 && end != j.from {
+			ends = append(ends, end)
+		}
+	}
+	return ends
+}
+
 // A Path is the entries of one branch, from the first on.
 type Path []span
 

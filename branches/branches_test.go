@@ -54,6 +54,12 @@ func TestFork(t *testing.T) {
 	}
 }
 
+func TestEnds(t *testing.T) {
+	if got := example().Ends(9); !slices.Equal(got, []uint64{9, 7, 6, 4}) {
+		t.Errorf("branches end with %v", got)
+	}
+}
+
 // What a damaged entry says leads nowhere.
 func TestGoOnFromLater(t *testing.T) {
 	var tree branches.Tree

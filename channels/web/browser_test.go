@@ -432,13 +432,13 @@ func stream(t *testing.T, browser context.Context) {
 	eval[bool](b, `window.node = document.querySelector("#making article"), true`)
 	h.says(t, chat.Reply{ID: "aside", Text: "By the way: the kettle is on."})
 	b.until(`document.querySelector("#entries").innerText.includes("kettle") && document.querySelector("#making article") === window.node`)
-	b.until(`!document.querySelector("#again")`) // there is nothing to try again before the reply is there
+	b.until(`!document.querySelector("#entries > :last-child .redo")`) // there is nothing to try again before the reply is there
 	r.Text, r.Steps = lesson, "🔧 read_file, The web – 2 s, 1 failed"
 	h.Stream(r)
 	b.until(`document.querySelector("#making table")`)
 	h.says(t, r)
 	b.until(`document.querySelector("#entries").lastElementChild === window.node && document.querySelector("#making").childNodes.length === 0`)
-	b.until(`document.querySelector("#send").ariaLabel === "Send" && document.querySelector("#again") && document.querySelector(".code .copy")`)
+	b.until(`document.querySelector("#send").ariaLabel === "Send" && document.querySelector("#entries > :last-child .redo") && document.querySelector(".code .copy")`)
 	if got := b.texts(); len(got) != 3 || !strings.Contains(got[2], "twice") {
 		t.Errorf("the page shows %q", got)
 	}
@@ -468,14 +468,14 @@ func stopAndRetry(t *testing.T, browser context.Context) {
 	h.hears(t, "/stop")
 	r.Text = "1, 2, 3 – stopped."
 	h.says(t, r)
-	b.until(`document.querySelector("#again") && document.querySelector("#send").ariaLabel === "Send"`)
-	b.click("#again")
-	again := h.hears(t, "/retry")
+	b.until(`document.querySelector("#entries > :last-child .redo") && document.querySelector("#send").ariaLabel === "Send"`)
+	b.click("#entries > :last-child .redo")
+	again := h.hears(t, "/regenerate")
 	r = again.Reply()
 	r.Text = "Once more: 1, 2, 3, 4."
 	h.says(t, r)
-	b.until(`document.querySelectorAll("#entries article.parley").length === 2`)
-	if got := b.texts(); len(got) != 3 {
+	b.until(`document.querySelector(".parley .versions")?.innerText === "2/2"`)
+	if got := b.texts(); len(got) != 2 || !strings.HasPrefix(got[1], "Once more") {
 		t.Errorf("commands are shown, or answers are not: %q", got)
 	}
 }
@@ -1161,7 +1161,7 @@ func keys(t *testing.T, browser context.Context) {
 	b.until(`document.querySelector("#text").value === "" && document.querySelector("#text").clientHeight < 60`)
 	eval[bool](b, `(document.activeElement.blur(), true)`)
 	var order []string
-	for range 14 {
+	for range 16 {
 		b.do(chromedp.KeyEvent(kb.Tab))
 		order = append(order, eval[string](b, `document.activeElement.id || document.activeElement.className || document.activeElement.innerText`))
 		if ring := eval[bool](b, `getComputedStyle(document.activeElement).outlineStyle !== "none" || ["text", ""].includes(document.activeElement.id) && document.activeElement.tagName !== "A"`); !ring {

@@ -80,6 +80,7 @@ func (p page) head() g.Node {
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/page.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/app.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/blocks.css")),
+		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/branches.css")),
 		preload("wire.js"),
 		preload("view.js"),
 		preload("blocks.js"),
@@ -88,6 +89,7 @@ func (p page) head() g.Node {
 		preload("unread.js"),
 		preload("phone.js"),
 		preload("conversations.js"),
+		preload("branches.js"),
 		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
 	)
 }
@@ -182,6 +184,8 @@ func (e renderedEntry) article() g.Node {
 		h.Data("seq", number(e.Seq)),
 		h.Data("id", e.ID),
 		g.If(e.Answered, h.Data("answered", "")),
+		g.If(e.Replies != "", h.Data("replies", e.Replies)),
+		e.versionData(),
 		h.Aria("label", speaker),
 		g.If(e.Steps != "", h.P(h.Class("steps"), g.Text(e.Steps))),
 		h.Div(h.Class("text"), g.Raw(string(e.HTML))),

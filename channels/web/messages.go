@@ -39,7 +39,9 @@ func (c *Channel) postMessage(req request) error {
 	var in struct {
 		ID, Text string
 		Files    []string
-		Quiet    bool // it is a command that is not shown
+		Quiet    bool   // it is a command that is not shown
+		Instead  uint64 // number of the person's message that it changes
+		Again    uint64 // number of the answer in whose place another is asked for; then there is nothing else
 	}
 	if err := req.readJSON(&in); err != nil {
 		return err
@@ -53,7 +55,8 @@ func (c *Channel) postMessage(req request) error {
 			Status: http.StatusRequestEntityTooLarge,
 			Text:   "That message is too long. The limit is 64 KB.",
 		}
-	case strings.TrimSpace(in.Text) == "" && len(in.Files) == 0,
+	case in.Again == 0 && strings.TrimSpace(in.Text) == "" && len(in.Files) == 0,
+		in.Again > 0 && (in.Text != "" || len(in.Files) > 0 || in.Instead > 0),
 		len(in.Files) > maxMessageFiles,
 		in.Quiet && !strings.HasPrefix(in.Text, "/"):
 		return response.BadRequest("That is not a valid message.")
@@ -77,6 +80,9 @@ func (c *Channel) postMessage(req request) error {
 	defer req.room.writeMu.Unlock()
 	if in.Quiet {
 		return c.deliver(req, m, 0)
+	}
+	if e, m, err = req.room.placeInBranch(req.r.Context(), e, m, in.Instead, in.Again); err != nil {
+		return err
 	}
 	// A message in the log must reach the agent even if the browser disconnects.
 	ctx := context.WithoutCancel(req.r.Context())

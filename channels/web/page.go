@@ -112,6 +112,9 @@ type renderedEntry struct {
 	AskHTML safeHTML `json:"askHTML,omitempty"`
 
 	Answered bool `json:"answered,omitempty"` // a message of the person that has an answer
+
+	Versions []uint64 `json:"versions,omitempty"` // numbers of all versions of it; none: there is one only
+	Version  int      `json:"version,omitempty"`  // which of them it is
 }
 
 // safeHTML is HTML without anything active. Only render and renderQuestion make it.
@@ -129,6 +132,7 @@ func (e logEntry) render() renderedEntry {
 	if e.Who == whoAgent {
 		rendered.HTML = safeHTML(markdown.HTML(e.Text))
 	}
+	rendered.Branch = nil // of no use there
 	if e.Ask != nil {
 		rendered.AskHTML = renderQuestion(e.Ask)
 	}

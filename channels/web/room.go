@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/branches"
 	"parley/chat"
 	"parley/store"
 )
@@ -20,6 +21,7 @@ const (
 	whoPerson = "you"    // the person
 	whoAgent  = "parley" // the agent
 	whoPage   = "note"   // the page, in place of a damaged entry
+	whoSwitch = "switch" // the page: an entry that is not shown and goes on from the end of another branch
 )
 
 // A logEntry is an entry in the log of a conversation.
@@ -35,6 +37,12 @@ type logEntry struct {
 	Edits   uint64         `json:"edits,omitempty"`   // number of the entry that it replaces
 	Replies string         `json:"replies,omitempty"` // ID of the message that it answers
 	Also    []string       `json:"also,omitempty"`    // IDs of other messages that it answers
+
+	// Branches of the conversation (see branches.go):
+	Branch  *chat.Branch `json:"branch,omitempty"`  // what the agent is told of that
+	From    *uint64      `json:"from,omitempty"`    // number of the entry that it goes on from; nil: the one before
+	Instead uint64       `json:"instead,omitempty"` // number of the entry of which it is another version
+	Again   bool         `json:"again,omitempty"`   // it asks for another answer, and is not shown
 }
 
 // An entryKey identifies an entry in its conversation.
@@ -48,9 +56,11 @@ type room struct {
 	users   int // guarded by Channel.mu
 
 	// writeMu is held while an entry is written to the log and delivered, so that both
-	// happen in the same order. It guards seqs.
+	// happen in the same order. It guards what follows.
 	writeMu sync.Mutex
 	seqs    map[entryKey]uint64 // numbers of all entries; nil: not loaded
+	tree    branches.Tree       // of the entries, once seqs are loaded
+	last    uint64              // number of the last entry, once seqs are loaded
 
 	mu         sync.Mutex    // guards the fields below; locked after writeMu and Channel.mu
 	events     []sseEvent    // the latest ones
@@ -101,17 +111,8 @@ func (rm *room) appendEntry(ctx context.Context, e logEntry) (seq uint64, again 
 	if err != nil {
 		return 0, false, err
 	}
-	if rm.seqs == nil {
-		seqs := map[entryKey]uint64{}
-		for old, err := range rm.entriesAfter(ctx, 0) {
-			if err != nil {
-				return 0, false, err
-			}
-			if old.Edits == 0 {
-				seqs[entryKey{old.Who, old.ID}] = old.Seq
-			}
-		}
-		rm.seqs = seqs
+	if err := rm.load(ctx); err != nil {
+		return 0, false, err
 	}
 	if seq, again = rm.seqs[entryKey{e.Who, e.ID}]; again {
 		return seq, true, nil
@@ -126,22 +127,50 @@ func (rm *room) appendEntry(ctx context.Context, e logEntry) (seq uint64, again 
 	return seq, false, rm.updateAskCount(ctx, 0)
 }
 
-// writeEntry writes e to the log and shows it. The caller holds writeMu.
-func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err error) {
-	body, err := json.Marshal(e)
-	if err != nil {
-		return 0, err
+// load reads which entries there are. The caller holds writeMu.
+func (rm *room) load(ctx context.Context) error {
+	if rm.seqs != nil {
+		return nil
 	}
-	seq, err = rm.log.Append(ctx, body)
+	seqs := map[entryKey]uint64{}
+	rm.tree, rm.last = branches.Tree{}, 0
+	for old, err := range rm.entriesAfter(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if old.Edits == 0 {
+			seqs[entryKey{old.Who, old.ID}] = old.Seq
+		}
+		rm.note(old)
+	}
+	rm.seqs = seqs
+	return nil
+}
+
+// writeEntry writes e to the log and shows it. If it is an answer in a branch that was
+// left, that stays left. The caller holds writeMu.
+func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err error) {
+	all := rm.inItsBranch(e)
+	bodies := make([][]byte, len(all))
+	for i, e := range all {
+		if bodies[i], err = json.Marshal(e); err != nil {
+			return 0, err
+		}
+	}
+	seq, err = rm.log.Append(ctx, bodies...)
 	if err != nil {
 		rm.seqs = nil // the log may have it or not
 		return 0, err
 	}
-	if e.Edits == 0 && rm.seqs != nil {
-		rm.seqs[entryKey{e.Who, e.ID}] = seq
+	seq -= uint64(len(all) - 1) // of e
+	for i, e := range all {
+		e.Seq = seq + uint64(i)
+		if e.Edits == 0 && rm.seqs != nil {
+			rm.seqs[entryKey{e.Who, e.ID}] = e.Seq
+		}
+		rm.note(e)
+		rm.showEntry(e)
 	}
-	e.Seq = seq
-	rm.showEntry(e)
 	return seq, nil
 }
 
@@ -221,31 +250,25 @@ const pageSize = 100 // entries
 // pageBefore returns a page of the entries before number seq, with later edits
 // applied, and the number of the last entry of the log.
 func (rm *room) pageBefore(ctx context.Context, seq uint64) (es []renderedEntry, more bool, last uint64, err error) {
-	var all []logEntry
-	place := map[uint64]int{}
+	var branch branchReader
 	for e, err := range rm.entriesAfter(ctx, 0) {
 		if err != nil {
 			return nil, false, 0, err
 		}
-		last = e.Seq
-		if i, ok := place[e.Edits]; ok {
-			e.Seq, e.Edits = e.Edits, 0
-			all[i] = e
-		} else if e.Edits == 0 && e.Seq < seq {
-			place[e.Seq] = len(all)
-			all = append(all, e)
-		}
+		branch.add(e)
 	}
+	all := slices.DeleteFunc(branch.shown(), func(e logEntry) bool { return e.Seq >= seq })
 	if more = len(all) > pageSize; more {
 		all = all[len(all)-pageSize:]
 	}
 	answered := orderEntries(all)
 	for _, e := range all {
 		shown := e.render()
+		shown.Versions, shown.Version = branch.versionsOf(e)
 		shown.Answered = e.Who == whoPerson && answered[e.ID]
 		es = append(es, shown)
 	}
-	return es, more, last, nil
+	return es, more, branch.last, nil
 }
 
 // orderEntries moves messages that the person sent while an answer was being written

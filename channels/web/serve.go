@@ -64,6 +64,7 @@ func (c *Channel) routes() *http.ServeMux {
 		"GET /c/{id}/before":       c.serveOlder,
 		"GET /c/{id}/events":       c.serveEvents,
 		"POST /c/{id}/messages":    c.postMessage,
+		"POST /c/{id}/version":     c.switchVersion,
 		"POST /c/{id}/answer":      c.pressButton,
 		"POST /c/{id}/seen":        markSeen,
 		"PATCH /c/{id}":            c.renameConversation,

@@ -101,7 +101,7 @@ func (rm *room) trimEntries(ctx context.Context, t store.Trimming) (removed int,
 			files = append(files, f.ID)
 		}
 		switch e.Who {
-		case whoPage: // it is damaged
+		case whoPage, whoSwitch: // it is damaged, or says nothing
 			continue
 		case whoPerson:
 			titles = append(titles, titleOf(e))

@@ -1,6 +1,7 @@
 // The chat page. The server has rendered the conversation up to now.
 
 import { $, listen } from "./wire.js";
+import * as branches from "./branches.js";
 import * as conversations from "./conversations.js";
 import * as phone from "./phone.js";
 import * as unread from "./unread.js";
@@ -11,7 +12,7 @@ let soon;
 listen({
   ...view.handlers,
   message(e) {
-    view.handlers.message(e);
+    branches.message(e);
     unread.note(e);
   },
   unsent: view.mark,
@@ -21,6 +22,7 @@ listen({
     soon = setTimeout(conversations.show, 100);
   },
 });
+branches.start();
 view.start();
 write.start();
 conversations.start();

@@ -1,7 +1,7 @@
 // The messages, and the reply that is being written.
 
 import { dress, move, render } from "./blocks.js";
-import { $, call, command, drop, fileURL, icon, keep, make, newID, post, talk, unsent } from "./wire.js";
+import { $, call, drop, fileURL, icon, keep, make, newID, post, talk, unsent } from "./wire.js";
 
 const scroll = $("scroll"), entries = $("entries"), making = $("making"), pending = $("unsent");
 const names = { you: "You", parley: "Parley", note: "Note" };
@@ -20,23 +20,28 @@ function write(a, e) {
   if (e.seq) a.dataset.seq = e.seq;
   a.dataset.id = e.id;
   if (e.answered) a.dataset.answered = "";
+  if (e.replies) a.dataset.replies = e.replies;
+  if (e.versions) Object.assign(a.dataset, { versions: e.versions.join(" "), version: e.version ?? 0 });
   e.who === "parley" ? render(text, e.html) : (text.textContent = e.text);
   const old = a.querySelector(":scope > .ask");
   if (old && !e.askHTML) keep(formKey(old), null);
   a.querySelectorAll(":scope > :is(.files, .ask)").forEach((old) => old.remove());
-  const more = [], steps = a.querySelector(":scope > .steps");
+  const below = [], steps = a.querySelector(":scope > .steps");
   if (e.steps && !steps) a.prepend(make("p", { className: "steps" }, e.steps));
   if (steps?.dataset.mine === undefined) steps?.removeAttribute("open");
-  if (e.files?.length) more.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
+  if (e.files?.length) below.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
   if (e.askHTML) {
     const t = make("template");
     t.innerHTML = e.askHTML;
-    more.push(t.content);
+    below.push(t.content);
   }
-  text.after(...more);
+  text.after(...below);
   a.querySelector("time").dateTime = e.time;
   finish(a);
 }
+
+const more = []; // what else finishes an article
+export const extend = (f) => more.push(f);
 
 // finish adds to an article, which the server may have rendered, what needs scripts.
 function finish(a) {
@@ -48,6 +53,7 @@ function finish(a) {
   if (form) forms().then((f) => f.prepare(form));
   for (const img of a.querySelectorAll("img")) if (img.complete && !img.naturalWidth) broken(img);
   if (a.classList.contains("parley")) dress(a.querySelector(":scope > .text"));
+  for (const f of more) f(a);
 }
 
 export function size(n) {
@@ -156,7 +162,7 @@ function work(on) {
   }
   if (on && draft.querySelector(".text:empty")) draft.querySelector("footer").before(make("div", { className: "dots" }, make("i"), make("i"), make("i")));
   busyChanged();
-  last();
+  document.body.toggleAttribute("data-busy", on);
   news();
 }
 
@@ -206,7 +212,6 @@ export const handlers = {
     else move(a, entries);
     if (e.replies) order(a, e);
     if (e.who === "parley" && !draft?.dataset.id) end(); // otherwise another reply is still pending
-    last();
     mark();
     attend();
   },
@@ -254,22 +259,24 @@ function end() {
   if (draft?.dataset.id) draft = void draft.remove();
   work(false);
   entries.append(...accepted());
-  last();
 }
 
-// --- retrying the last answer
-
-const again = make("button", { type: "button", id: "again", onclick: retry }, "Try again");
-
-function retry() {
-  work(true);
-  command("/retry").catch(() => work(false)); // it can be pressed again
+// renew shows the entries es in place of all others.
+export function renew(es, hasMore) {
+  entries.ariaLive = "off"; // screen readers must not announce them again
+  for (const m of accepted()) m.remove();
+  entries.replaceChildren(...es.map(fresh));
+  requestAnimationFrame(() => (entries.ariaLive = "polite"));
+  entries.dataset.first = es.length ? Math.min(...es.map((e) => e.seq)) : 0;
+  $("older").hidden = !hasMore;
+  mark();
+  length = scroll.scrollHeight;
 }
 
-function last() {
-  const a = entries.lastElementChild;
-  if (!busy && a?.classList.contains("parley") && !a.querySelector(".ask") && entries.querySelector("article.you")) a.querySelector("footer").prepend(again);
-  else again.remove();
+function fresh(e) {
+  const a = article(e.who);
+  write(a, e);
+  return a;
 }
 
 // --- scrolling: from the end, where 0 is, upwards
@@ -301,11 +308,7 @@ async function older() {
   $("older").disabled = true;
   try {
     const { entries: es, more } = await call("GET", `/c/${talk}/before?seq=${Number(first)}`);
-    const bottom = scroll.scrollTop, as = es.map((e) => {
-      const a = article(e.who);
-      write(a, e);
-      return a;
-    });
+    const bottom = scroll.scrollTop, as = es.map(fresh);
     entries.ariaLive = "off"; // screen readers must not announce old messages
     entries.prepend(...as);
     requestAnimationFrame(() => (entries.ariaLive = "polite"));
@@ -319,7 +322,6 @@ async function older() {
 
 export function start() {
   entries.querySelectorAll("article").forEach(finish);
-  last();
   mark();
   length = scroll.scrollHeight;
   scroll.addEventListener("scroll", () => atEnd() && ($("down").hidden = true), { passive: true });
