@@ -39,6 +39,7 @@ var floors = map[string]string{
 	"response":    "",
 	"backup":      "chat store store/bolt store/bolt/dirlock texts workspace",
 	"agent":       "branches chat llm memory panics store texts tools tools/untrusted workspace",
+	"imports":     "chat imports/sqlite scheduler store store/mem workspace",
 	"web":         "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
 	"config":      "channels/admission host scheduler tools/mcp tools/network tools/sandbox/proxy tools/web web",
 	"host":        "store",
@@ -46,7 +47,7 @@ var floors = map[string]string{
 	"sizes":       "store texts workspace",
 	"admin":       "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/bolt/dirlock store/mem tools/mcp/manage tools/mcp/signin tools/mcp/serve web",
 	"doctor":      "backup channels channels/console channels/network host llm store/bolt store/bolt/dirlock tools/sandbox web",
-	"cmd":         "admin agent audit backup channels chat config doctor host llm memory redact retention scheduler store texts tools web workspace",
+	"cmd":         "admin agent audit backup channels chat config doctor host imports llm memory redact retention scheduler store texts tools web workspace",
 }
 
 // rooms lists what each inner room may import. The room above imports them, and
@@ -92,7 +93,7 @@ var homes = map[string]string{
 	"github.com/sashabaranov/go-openai": "llm/openai",
 	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact store/bolt/mapped",
 	"github.com/google/jsonschema-go":   "tools/arguments tools/custom",
-	"github.com/spf13/cobra":            "admin/commands cmd/gateway",
+	"github.com/spf13/cobra":            "admin/commands cmd/gateway cmd/gateway/moving",
 	"github.com/tailscale/hujson":       "config",
 	"github.com/fsnotify/fsnotify":      "config",
 
@@ -116,7 +117,7 @@ var homes = map[string]string{
 	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/layout web/mcppages web/memorypages web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
-	"go.yaml.in/yaml":        "memory/skills",
+	"go.yaml.in/yaml":        "imports memory/skills",
 }
 
 // anywhere lists the small helpers that need no home.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -73,28 +72,4 @@ func (p *program) openGateway(ctx context.Context, c *config.Config) (end func()
 		err := server.Close()
 		return errors.Join(err, <-ended, g.close())
 	}, nil
-}
-
-// restoreCommand returns the command that puts a backup in the place of the data.
-func (p *program) restoreCommand() *cobra.Command {
-	var force bool
-	c := &cobra.Command{Use: "restore FILE", Short: "Restore a backup, while no gateway runs", Args: cobra.ExactArgs(1)}
-	c.Flags().BoolVar(&force, "force", false, "move existing data to another folder first")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg, err := p.load()
-		if err != nil {
-			return err
-		}
-		log := redact.NewLog(p.stderr, &p.level, &p.redact, new(redact.Recent))
-		report, err := restorer(cfg, log).Restore(c.Context(), args[0], force)
-		if err != nil {
-			return err
-		}
-		report.Print(p.stdout, cfg.Zone())
-		if cfg.Found {
-			fmt.Fprintln(p.stdout, "kept "+cfg.File+"; the config of the backup is not put in its place")
-		}
-		return nil
-	}
-	return c
 }

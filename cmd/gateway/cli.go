@@ -93,8 +93,8 @@ func (p *program) commands() *cobra.Command {
 			return nil
 		},
 	})
-	root.AddCommand(p.restoreCommand())
 	root.AddCommand(p.adminCommands()...)
+	root.AddCommand(p.movingCommands()...)
 	add("onboard", "Write a config.json and the agent's first files; existing files are kept", p.onboard)
 	add("doctor", "Check config, store, tokens, models and ports, and suggest fixes", p.doctor)
 	add("install-service", "Install a systemd user service that runs the gateway", p.installService)

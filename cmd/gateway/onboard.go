@@ -37,14 +37,18 @@ func (p *program) onboard(context.Context) error {
 	if err := setup.Folders(p.stdout, c.DataDir, c.Workspace); err != nil {
 		return err
 	}
-	flags := ""
+	return setup.NextSteps(p.stdout, c.File, p.flags())
+}
+
+// flags returns the flags that find this Parley, for command lines that people are told.
+func (p *program) flags() (flags string) {
 	if p.data != "" {
 		flags += " --data " + p.data
 	}
 	if p.file != "" {
 		flags += " --config " + p.file
 	}
-	return setup.NextSteps(p.stdout, c.File, flags)
+	return flags
 }
 
 // installService has systemd run Parley for this user, now and at every start.

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/backup"
+	"parley/cmd/gateway/moving"
+	"parley/config"
+	"parley/host"
+	"parley/imports"
+	"parley/redact"
+)
+
+// movingCommands returns the commands that bring people to Parley, and Parley to another place.
+func (p *program) movingCommands() []*cobra.Command {
+	return moving.Commands(moving.Config{Out: p.stdout, Target: p.importTarget, Flags: p.flags, Restore: p.restore})
+}
+
+// restore puts a backup in the place of the data. It returns the config file if that stays as it is.
+func (p *program) restore(
+	ctx context.Context, file string, force bool,
+) (report backup.Report, zone *time.Location, kept string, err error) {
+	c, err := p.load()
+	if err != nil {
+		return report, nil, "", err
+	}
+	if c.Found {
+		kept = c.File
+	}
+	log := redact.NewLog(p.stderr, &p.level, &p.redact, new(redact.Recent))
+	report, err = restorer(c, log).Restore(ctx, file, force)
+	return report, c.Zone(), kept, err
+}
+
+// importTarget returns what an import changes. Variables that its config names need not be set yet.
+func (p *program) importTarget() (t imports.Target, err error) {
+	s, err := p.source()
+	if err != nil {
+		return t, exit{exitUsage, err}
+	}
+	text, err := os.ReadFile(s.File)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return t, err
+	}
+	s.Environ = moving.Environ(p.environ, text)
+	c, err := config.Load(s)
+	if err != nil {
+		return t, exit{exitUsage, err}
+	}
+	t = imports.Target{
+		DataDir: c.DataDir, Workspace: c.Workspace, Config: c.File, NewConfig: firstConfig,
+		Zone: c.Zone(), MinInterval: c.Cron.MinInterval, Now: time.Now,
+	}
+	t.Open = moving.Opener(c.DataDir, lockPatience, func(err error) error { return explainStore(c, err) })
+	t.Check = func(text []byte) error {
+		s.Environ = moving.Environ(p.environ, text)
+		_, err := config.Parse(s, text)
+		return err
+	}
+	return t, host.ActAsOwner(c.DataDir)
+}
