@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"parley/channels/safetext"
@@ -152,18 +151,20 @@ func (c *Channel) downloadFile(req request) error {
 	}
 	start := make([]byte, 512)
 	n, _ := io.ReadFull(f, start) // the file may be shorter
-	contentType := http.DetectContentType(start[:n])
+	contentType, isShown := servedType(s.Name, start[:n])
 	disposition := "attachment"
-	switch family, _, _ := strings.Cut(contentType, "/"); {
-	case slices.Contains(inlineTypes, contentType):
+	policy := "sandbox; default-src 'none'"
+	if isShown {
 		disposition = "inline"
-	case family != "audio" && family != "video":
-		contentType = "application/octet-stream"
 	}
 	h := req.w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": s.Name}))
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	if contentType == "application/pdf" { // the page shows it in a frame, where the browser's own viewer has it
+		policy += "; frame-ancestors 'self'"
+		h.Set("X-Frame-Options", "SAMEORIGIN")
+	}
+	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "private, no-cache")
 	http.ServeContent(req.w, req.r, "", info.ModTime(), f)

@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 	b.shows(t, "", "here\n\n(The file `gone.txt` no longer exists.)")
 	es := b.entries()
 	for i, want := range []struct{ name, kind, way, body string }{
-		{"cat.png", "image/png", "inline", png}, {"report.pdf", "application/octet-stream", "attachment", "%PDF-1.4"},
+		{"cat.png", "image/png", "inline", png}, {"report.pdf", "application/pdf", "inline", "%PDF-1.4"},
 	} {
 		res, body := h.do("anna", "GET", es[i].Files[0].URL, nil)
 		if res.StatusCode != http.StatusOK || body != want.body || res.Header.Get("Content-Type") != want.kind ||
@@ -71,13 +71,38 @@ func TestRS5FilesAreInert(t *testing.T) {
 	h := newTestGateway(t)
 	for name, body := range map[string]string{
 		"x.html": "<script>alert(1)</script>", "x.png": "<html><script>alert(1)</script>", "x.svg": "<svg onload='alert(1)'/>",
-		"x.pdf": "%PDF-1.4", "x.xml": "<?xml version='1.0'?>", "empty": "", "x.js": "alert(1)",
+		"x.mp3": "<script>alert(1)</script>", "x.mp4": "alert(1)", "y.pdf": "<html>%PDF-1.4", "x.xml": "<?xml version='1.0'?>", "empty": "", "x.js": "alert(1)",
 	} {
 		res, _ := h.do("anna", "GET", h.upload(t, "anna", name, body).URL, nil)
 		if d := res.Header.Get("Content-Disposition"); res.StatusCode != http.StatusOK || !strings.HasPrefix(d, "attachment") ||
 			res.Header.Get("Content-Type") != "application/octet-stream" || res.Header.Get("X-Content-Type-Options") != "nosniff" ||
 			res.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
 			t.Errorf("%v: %v %v", name, res.StatusCode, res.Header)
+		}
+	}
+}
+
+// What a browser plays, or shows in a frame, is told what it is; a PDF is so only for what is one, and in a sandbox.
+func TestFileTypes(t *testing.T) {
+	h := newTestGateway(t)
+	for _, c := range []struct{ name, body, kind, way, policy string }{
+		{"a.pdf", "%PDF-1.4", "application/pdf", "inline", "sandbox; default-src 'none'; frame-ancestors 'self'"},
+		{"a.txt", "%PDF-1.4 <script>", "application/pdf", "inline", "sandbox; default-src 'none'; frame-ancestors 'self'"},
+		{"b.ogg", "OggS\x00", "audio/ogg", "attachment", "sandbox; default-src 'none'"},
+		{"c.mp3", "\xff\xfb\x90\x00", "audio/mpeg", "attachment", "sandbox; default-src 'none'"},
+		{"d.bin", "\xff\xfb\x90\x00", "application/octet-stream", "attachment", "sandbox; default-src 'none'"},
+		{"e.wav", "RIFF....WAVEfmt ", "audio/wave", "attachment", "sandbox; default-src 'none'"},
+	} {
+		res, _ := h.do("anna", "GET", h.upload(t, "anna", c.name, c.body).URL, nil)
+		got := res.Header
+		if got.Get("Content-Type") != c.kind || !strings.HasPrefix(got.Get("Content-Disposition"), c.way) ||
+			got.Get("Content-Security-Policy") != c.policy || got.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s is sent as %v", c.name, got)
+		}
+	}
+	for name, kind := range map[string]string{"a.PDF": kindPDF, "a.go": kindText, "x.opus": kindAudio, "x.mov": kindVideo, "x.zip": kindOther, "x": kindOther} {
+		if got := (fileLink{Name: name, Type: "application/octet-stream"}).kind(); got != kind {
+			t.Errorf("%s is shown as %s", name, got)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	_ "embed"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,13 +76,16 @@ func (p page) head() g.Node {
 		h.Meta(h.Name("color-scheme"), h.Content("light dark")),
 		h.TitleEl(g.Text(p.Title+" – Parley")),
 		h.Link(h.Rel("icon"), h.Href(p.Assets+"/icon.svg")),
+		h.Script(h.Src(p.Assets+"/theme.js")), // before anything is drawn
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/page.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/app.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/blocks.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/branches.css")),
+		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/looks.css")),
 		preload("wire.js"),
 		preload("view.js"),
 		preload("blocks.js"),
+		preload("scroll.js"),
 		preload("write.js"),
 		preload("upload.js"),
 		preload("unread.js"),
@@ -107,6 +109,7 @@ func (p page) side() g.Node {
 			h.P(h.ID("found"), h.Class("unseen"), h.Role("status")),
 		),
 		h.Ul(h.ID("talks"), g.Map(p.Conversations, listItem.node)),
+		themeSwitch(),
 		h.Div(h.Class("bar foot"),
 			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Gateway"))),
 			h.Button(h.Type("button"), h.ID("leave"), g.Text("Sign out")),
@@ -189,23 +192,10 @@ func (e renderedEntry) article() g.Node {
 		h.Aria("label", speaker),
 		g.If(e.Steps != "", h.P(h.Class("steps"), g.Text(e.Steps))),
 		h.Div(h.Class("text"), g.Raw(string(e.HTML))),
-		g.If(len(e.Files) > 0, h.Ul(h.Class("files"), g.Map(e.Files, fileLink.item))),
+		g.If(e.FilesHTML != "", g.Raw(string(e.FilesHTML))),
 		g.If(e.AskHTML != "", g.Raw(string(e.AskHTML))),
 		h.Footer(h.Time(h.DateTime(e.Time.UTC().Format(time.RFC3339)))),
 	)
-}
-
-// item returns f as a picture, or as a card with a download link.
-func (f fileLink) item() g.Node {
-	if slices.Contains(inlineTypes, f.Type) {
-		return h.Li(h.A(h.Class("picture"), h.Href(f.URL), h.Target("_blank"),
-			h.Img(h.Src(f.URL), h.Alt(f.Name), h.Loading("lazy"))))
-	}
-	return h.Li(h.A(h.Class("card"), h.Href(f.URL), h.Download(f.Name),
-		icon("file"),
-		h.Span(g.Text(f.Name)),
-		h.Small(g.Text(size(f.Size))),
-	))
 }
 
 // messageForm returns the message box and what is shown above it.

@@ -111,13 +111,15 @@ type renderedEntry struct {
 	HTML    safeHTML `json:"html"` // the person's text is escaped and keeps its line breaks
 	AskHTML safeHTML `json:"askHTML,omitempty"`
 
+	FilesHTML safeHTML `json:"filesHTML,omitempty"`
+
 	Answered bool `json:"answered,omitempty"` // a message of the person that has an answer
 
 	Versions []uint64 `json:"versions,omitempty"` // numbers of all versions of it; none: there is one only
 	Version  int      `json:"version,omitempty"`  // which of them it is
 }
 
-// safeHTML is HTML without anything active. Only render and renderQuestion make it.
+// safeHTML is HTML without anything active. Only render makes it, with what renderNode writes.
 type safeHTML string
 
 // withoutSteps returns e without what tells which tools were at work.
@@ -134,7 +136,10 @@ func (e logEntry) render() renderedEntry {
 	}
 	rendered.Branch = nil // of no use there
 	if e.Ask != nil {
-		rendered.AskHTML = renderQuestion(e.Ask)
+		rendered.AskHTML = renderNode(questionNode(e.Ask))
+	}
+	if len(e.Files) > 0 {
+		rendered.FilesHTML = renderNode(fileList(e.Files))
 	}
 	return rendered
 }

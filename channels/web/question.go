@@ -17,13 +17,14 @@ import (
 // maxLineLength is how many characters a text may have that is written in a single line.
 const maxLineLength = 100
 
-// renderQuestion returns the buttons of q, with its form if it has one.
-func renderQuestion(q *chat.Question) safeHTML {
+// renderNode returns n as HTML.
+func renderNode(n g.Node) safeHTML {
 	var b strings.Builder
-	_ = questionNode(q).Render(&b) // what is rendered in memory does not fail
+	_ = n.Render(&b) // what is rendered in memory does not fail
 	return safeHTML(b.String())
 }
 
+// questionNode returns the buttons of q, with its form if it has one.
 func questionNode(q *chat.Question) g.Node {
 	if len(q.Fields) == 0 {
 		return h.Div(h.Class("ask"), h.Role("group"), h.Aria("label", "Choose an answer"),

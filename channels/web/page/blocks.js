@@ -1,6 +1,7 @@
 // The blocks of an answer. What is finished keeps its elements while the rest is being
 // written, and gets what it needs: code a frame, tables room, formulas their look.
 
+import { atEnd } from "./scroll.js";
 import { $, make } from "./wire.js";
 
 const sources = new WeakMap(); // elements that show something else than the server sent: what it sent
@@ -66,14 +67,17 @@ export function fill(e, ...shown) {
   e.replaceChildren(...shown);
 }
 
-// move puts e at the end of parent. What is selected, focused and scrolled within it stays so.
+// move puts e, which is in sight where it goes to, at the end of parent. What is selected, focused and
+// scrolled within it stays so, and so does what is read of it.
 export function move(e, parent) {
   const { anchorNode, anchorOffset, focusNode, focusOffset } = getSelection(), active = document.activeElement;
   const scrolled = [...e.querySelectorAll("pre, .wide, .math")].filter((o) => o.scrollLeft).map((o) => [o, o.scrollLeft]);
+  const top = e.isConnected && !atEnd() && e.getBoundingClientRect().top;
   parent.append(e);
   if (e.contains(anchorNode) || e.contains(focusNode)) getSelection().setBaseAndExtent(anchorNode, anchorOffset, focusNode, focusOffset);
   for (const [o, left] of scrolled) o.scrollLeft = left;
   if (e.contains(active)) active.focus({ preventScroll: true });
+  if (top !== false) $("scroll").scrollTop += e.getBoundingClientRect().top - top;
 }
 
 // --- code
@@ -116,7 +120,7 @@ async function copy(button) {
   setTimeout(() => (button.textContent = "Copy"), 1500);
 }
 
-$("scroll").addEventListener("click", ({ target }) => target.matches(".copy") && copy(target));
+document.addEventListener("click", ({ target }) => target.matches(".code .copy") && copy(target));
 
 // --- tables
 

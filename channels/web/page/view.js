@@ -1,7 +1,12 @@
 // The messages, and the reply that is being written.
 
 import { dress, move, render } from "./blocks.js";
+import * as files from "./files.js";
+import * as scrolling from "./scroll.js";
+import { atEnd, follow, forget, news } from "./scroll.js";
 import { $, call, drop, fileURL, icon, keep, make, newID, post, talk, unsent } from "./wire.js";
+
+export { follow };
 
 const scroll = $("scroll"), entries = $("entries"), making = $("making"), pending = $("unsent");
 const names = { you: "You", parley: "Parley", note: "Note" };
@@ -29,10 +34,10 @@ function write(a, e) {
   const below = [], steps = a.querySelector(":scope > .steps");
   if (e.steps && !steps) a.prepend(make("p", { className: "steps" }, e.steps));
   if (steps?.dataset.mine === undefined) steps?.removeAttribute("open");
-  if (e.files?.length) below.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
-  if (e.askHTML) {
+  if (e.files?.length && !e.filesHTML) below.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
+  for (const html of [e.filesHTML, e.askHTML]) {
     const t = make("template");
-    t.innerHTML = e.askHTML;
+    t.innerHTML = html ?? "";
     below.push(t.content);
   }
   text.after(...below);
@@ -54,6 +59,7 @@ function finish(a) {
   for (const img of a.querySelectorAll("img")) if (img.complete && !img.naturalWidth) broken(img);
   if (a.classList.contains("parley")) dress(a.querySelector(":scope > .text"));
   for (const f of more) f(a);
+  files.look(a);
 }
 
 export function size(n) {
@@ -66,6 +72,7 @@ export const card = (f) => [icon("file"), make("span", {}, f.name), make("small"
 // broken replaces an image that cannot be shown with its name.
 const broken = (img) => img.parentNode.replaceChildren(icon("file"), make("span", {}, img.alt));
 
+// shown returns a file of a message that the server does not have yet.
 function shown(f) {
   const url = fileURL(f);
   if (pictures.includes(f.type)) {
@@ -212,6 +219,7 @@ export const handlers = {
     else move(a, entries);
     if (e.replies) order(a, e);
     if (e.who === "parley" && !draft?.dataset.id) end(); // otherwise another reply is still pending
+    if (e.who !== "you") news(1);
     mark();
     attend();
   },
@@ -270,7 +278,7 @@ export function renew(es, hasMore) {
   entries.dataset.first = es.length ? Math.min(...es.map((e) => e.seq)) : 0;
   $("older").hidden = !hasMore;
   mark();
-  length = scroll.scrollHeight;
+  forget();
 }
 
 function fresh(e) {
@@ -279,27 +287,12 @@ function fresh(e) {
   return a;
 }
 
-// --- scrolling: from the end, where 0 is, upwards
-
-const atEnd = () => scroll.scrollTop > -40;
-let length = 0;
-
-export function follow() {
-  scroll.scrollTop = 0;
-  news();
-}
+// --- scrolling
 
 // attend scrolls an open question into view, which is above the pending reply.
 function attend() {
   const a = draft && atEnd() && entries.lastElementChild?.querySelector(".ask button:enabled")?.closest("article");
   if (a) a.scrollIntoView({ block: a.offsetHeight > scroll.clientHeight ? "start" : "nearest" });
-}
-
-// news shows the button to the end if there are unseen messages.
-function news() {
-  const now = scroll.scrollHeight;
-  $("down").hidden = atEnd() || ($("down").hidden && now <= length);
-  length = now;
 }
 
 async function older() {
@@ -313,7 +306,7 @@ async function older() {
     entries.prepend(...as);
     requestAnimationFrame(() => (entries.ariaLive = "polite"));
     scroll.scrollTop = bottom;
-    length = scroll.scrollHeight;
+    forget();
     entries.dataset.first = es.length ? Math.min(...es.map((e) => e.seq)) : first;
     $("older").hidden = !more;
   } catch {} // the button can be pressed again
@@ -323,9 +316,8 @@ async function older() {
 export function start() {
   entries.querySelectorAll("article").forEach(finish);
   mark();
-  length = scroll.scrollHeight;
-  scroll.addEventListener("scroll", () => atEnd() && ($("down").hidden = true), { passive: true });
-  $("down").onclick = follow;
+  scrolling.start();
+  files.start();
   $("older").onclick = older;
   scroll.addEventListener("click", ({ target }) => {
     const choice = target.closest(".ask button");

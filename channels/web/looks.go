@@ -1,0 +1,65 @@
+package web
+
+import (
+	"slices"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// themeSwitch returns the choice of colours. The script of the page keeps what is chosen in the browser.
+func themeSwitch() g.Node {
+	option := func(value, name, sign string) g.Node {
+		return h.Label(h.Title(name),
+			h.Input(h.Type("radio"), h.Name("theme"), h.Value(value), g.If(value == "", h.Checked())),
+			icon(sign), h.Span(h.Class("unseen"), g.Text(name)))
+	}
+	return h.FieldSet(h.ID("theme"),
+		h.Legend(g.Text("Colours")),
+		option("", "As the system has them", "auto"),
+		option("light", "Light", "sun"),
+		option("dark", "Dark", "moon"),
+	)
+}
+
+// fileList returns files as the page shows them: pictures and what can be played as such, others as cards.
+func fileList(files []fileLink) g.Node {
+	return h.Ul(h.Class("files"), g.Map(files, func(f fileLink) g.Node {
+		return h.Li(h.Data("kind", f.kind()), f.node())
+	}))
+}
+
+// node returns f. The address of a file that can be looked into is of its own origin, in a sandbox, so
+// that nothing in it acts (R-S5): see downloadFile.
+func (f fileLink) node() g.Node {
+	switch f.kind() {
+	case kindPicture:
+		return h.A(h.Class("picture"), h.Href(f.URL), h.Target("_blank"), g.Attr("data-size", size(f.Size)),
+			h.Img(h.Src(f.URL), h.Alt(f.Name), h.Loading("lazy")))
+	case kindAudio:
+		return g.Group{h.Audio(h.Controls(), h.Preload("metadata"), h.Src(f.URL), h.Aria("label", f.Name)), f.card()}
+	case kindVideo:
+		return g.Group{
+			h.Video(h.Controls(), h.Preload("metadata"), g.Attr("playsinline"), h.Src(f.URL), h.Aria("label", f.Name)),
+			f.card(),
+		}
+	}
+	return f.card()
+}
+
+// card returns a link that downloads f.
+func (f fileLink) card() g.Node {
+	return h.A(h.Class("card"), h.Href(f.URL), h.Download(f.Name),
+		icon("file"),
+		h.Span(g.Text(f.Name)),
+		h.Small(g.Text(size(f.Size))),
+	)
+}
+
+// kind says how the page shows f.
+func (f fileLink) kind() string {
+	if slices.Contains(inlineTypes, f.Type) {
+		return kindPicture
+	}
+	return fileKind(f.Name, f.Type)
+}
