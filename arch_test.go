@@ -39,6 +39,7 @@ var floors = map[string]string{
 	"response":    "",
 	"backup":      "chat store store/bolt store/bolt/dirlock texts workspace",
 	"agent":       "branches chat llm memory panics store texts tools tools/untrusted workspace",
+	"handover":    "store/bolt/dirlock",
 	"imports":     "chat imports/sqlite scheduler store store/mem workspace",
 	"web":         "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
 	"config":      "channels/admission host scheduler tools/mcp tools/network tools/sandbox/proxy tools/web web",
@@ -47,7 +48,7 @@ var floors = map[string]string{
 	"sizes":       "store texts workspace",
 	"admin":       "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/bolt/dirlock store/mem tools/mcp/manage tools/mcp/signin tools/mcp/serve web",
 	"doctor":      "backup channels channels/console channels/network host llm store/bolt store/bolt/dirlock tools/sandbox web",
-	"cmd":         "admin agent audit backup channels chat config doctor host imports llm memory redact retention scheduler store texts tools web workspace",
+	"cmd":         "admin agent audit backup channels chat config doctor handover host imports llm memory redact retention scheduler store texts tools web workspace",
 }
 
 // rooms lists what each inner room may import. The room above imports them, and

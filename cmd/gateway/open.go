@@ -12,6 +12,7 @@ import (
 	"parley/backup"
 	"parley/channels"
 	"parley/config"
+	"parley/handover"
 	"parley/host"
 	"parley/scheduler"
 	"parley/store"
@@ -27,6 +28,9 @@ const lockPatience = 20 * time.Second
 // of a damaged one (P18).
 func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.Store, notes []string, err error) {
 	c := g.Config
+	if err := handover.Check(c.DataDir); err != nil {
+		return nil, nil, exit{exitUsage, err}
+	}
 	cfg := bolt.Config{
 		Dir: c.DataDir, Log: g.Log, Brief: g.Brief, Patience: lockPatience,
 		Stopped: stopped, Committed: g.observer.Committed,

@@ -39,7 +39,7 @@ type Restore func(
 
 // Commands returns the commands.
 func Commands(c Config) []*cobra.Command {
-	return []*cobra.Command{importCommand(c), restoreCommand(c)}
+	return []*cobra.Command{importCommand(c), moveCommand(c), restoreCommand(c)}
 }
 
 // restoreCommand returns parley restore.
