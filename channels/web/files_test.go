@@ -189,7 +189,7 @@ func TestAssets(t *testing.T) {
 			t.Errorf("an old %s is kept for ever", name)
 		}
 		for accepted, coding := range map[string]string{"gzip, br": "gzip", "br;q=1.0, gzip;q=0.8": "gzip", "gzip;q=0": "", "x-gzip": "", "": ""} {
-			r := httptest.NewRequest("GET", path, nil)
+			r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
 			r.Header.Set("Accept-Encoding", accepted)
 			w := httptest.NewRecorder()
 			h.Serve(w, r, chat.Sender{ID: "anna"})
