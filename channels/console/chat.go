@@ -26,6 +26,7 @@ type Terminal struct {
 	Out     io.Writer // for replies; in a pipe, for answers only
 	Notes   io.Writer // in a pipe: for all other replies; nil: discard
 	History string    // file with the lines a person typed; empty: none
+	Plain   bool      // a person is shown no colours or other attributes
 	Serves  string    // what else ends when the person leaves, such as "telegram, web"; empty: nothing
 }
 

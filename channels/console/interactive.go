@@ -32,7 +32,7 @@ func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error)
 	l := &link{dial: dial, kind: asTerminal, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
-	c := &interactiveChat{link: l, screen: screen{out: t.Out}, alsoServes: t.Serves, suggestions: suggestions}
+	c := &interactiveChat{link: l, screen: screen{out: t.Out, colour: !t.Plain}, alsoServes: t.Serves, suggestions: suggestions}
 	c.setCommands = func(names []string) { k.commands.Store(&names) }
 	for !c.left {
 		select {

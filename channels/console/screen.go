@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"parley/channels/markdown"
 )
 
 const (
@@ -16,6 +18,7 @@ const (
 // whole rows only, and has the prompt redrawn after each write.
 type screen struct {
 	out         io.Writer
+	colour      bool   // replies have attributes and colours
 	replyID     string // reply whose draft is being shown
 	draft       string // its text so far
 	shown       string // the beginning of draft that is on the screen
@@ -46,7 +49,8 @@ func (s *screen) showTyping() {
 // now what they typed.
 func (s *screen) noteEnter() { s.typingShown = false }
 
-// showDraft prints the complete rows that f adds to the draft of a reply.
+// showDraft prints what f adds to the draft of a reply: blocks that are finished, and of the one that is not the complete rows,
+// as long as it has no marks whose meaning may depend on what follows.
 func (s *screen) showDraft(f frame) {
 	text := clean(f.Text)
 	if f.ID != s.replyID || !strings.HasPrefix(text, s.shown) {
@@ -55,40 +59,72 @@ func (s *screen) showDraft(f frame) {
 		s.rowEnded = false
 	}
 	s.draft = text
-	if n, out := completeRows(s.takeUnshown(text), width()); n > 0 {
+	rest := s.takeUnshown(text)
+	n := markdown.Finished(rest)
+	blocks := strings.TrimRight(rest[:n], "\n")
+	out := s.render(blocks) + rest[len(blocks):min(n, len(blocks)+2)]
+	if !markdown.HasMarks(rest[n:]) {
+		more, rows := completeRows(rest[n:], width())
+		n += more
+		out += rows
+	}
+	if n > 0 {
 		s.shown = text[:len(s.shown)+n]
 		s.print(out)
 	}
 }
 
+// render returns text, which goes on where s.shown ends, as the terminal shows it.
+func (s *screen) render(text string) string {
+	inLine := s.shown != "" && !strings.HasSuffix(s.shown, "\n")
+	if inLine && text != "" && strings.ContainsRune("-+#>", rune(text[0])) { // it does not begin a line
+		text = `\` + text
+	}
+	words := strings.TrimLeft(text, "\n")
+	return text[:len(text)-len(words)] + markdown.Terminal(words, width(), s.colour)
+}
+
 // showReply prints what the draft of a reply has not yet shown.
 func (s *screen) showReply(f frame) {
-	text := replyText(f)
+	text := strings.TrimRight(clean(f.Text), " \n")
+	rest := text
 	if f.ID == s.replyID {
 		if strings.HasPrefix(text, s.shown) {
-			text = s.takeUnshown(text)
+			rest = s.takeUnshown(text)
 		} else if strings.TrimRight(s.shown, " \n") == text {
-			text = ""
+			rest = ""
+		} else {
+			s.shown = ""
 		}
+	} else {
+		s.shown = ""
+	}
+	lines := fileLines(f)
+	if rest != "" {
+		lines = append([]string{s.render(rest)}, lines...)
+	}
+	if f.ID == s.replyID {
 		s.replyID = ""
 		s.draft = ""
-		s.shown = ""
 		s.rowEnded = false
 	}
-	if text != "" {
-		text += "\n"
-	}
-	s.print(text + "\n")
+	s.shown = ""
+	s.print(strings.Join(append(lines, ""), "\n") + "\n")
 }
 
 // showStep prints the line of a step below the draft that precedes it.
 func (s *screen) showStep(f frame) {
 	if rest := s.draft[len(s.shown):]; rest != "" && f.ID == s.replyID {
+		out := s.render(rest)
 		s.shown = s.draft
 		s.rowEnded = true
-		s.print(rest + "\n")
+		s.print(out + "\n")
 	}
-	s.print("\x1b[2m" + clean(f.Text) + "\x1b[0m\n")
+	line := clean(f.Text)
+	if s.colour {
+		line = "\x1b[2m" + line + "\x1b[0m"
+	}
+	s.print(line + "\n")
 }
 
 // takeUnshown returns the part of text, which begins with s.shown, that is not

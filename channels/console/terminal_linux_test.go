@@ -183,13 +183,13 @@ func TestTerminalChat(t *testing.T) {
 	p.expect("you> grüß gott\n…\nyou> ")
 
 	r := m.Reply()
-	for _, text := range []string{"# Title", "# Title\nThe quick brown fox jumps over", "# Title\nThe quick brown fox jumps over the lazy dog and over the cat. \x1b[31mre"} {
+	for _, text := range []string{"# Title", "# Title\nThe quick brown fox jumps over", "# Title\nThe quick brown fox jumps over the lazy dog and over the cat. \x1bre"} {
 		r.Text = text
 		h.Stream(r)
 	}
-	p.expect("you> grüß gott\n# Title\nThe quick brown fox jumps over the lazy dog and over the\nyou> ")
-	h.answer(m, "# Title\nThe quick brown fox jumps over the lazy dog and over the cat. \x1b[31mred\x1b]52;c;eA==\a")
-	p.expect("you> grüß gott\n# Title\nThe quick brown fox jumps over the lazy dog and over the\ncat. [31mred]52;c;eA==\n\nyou> ")
+	p.expect("you> grüß gott\nTitle\nThe quick brown fox jumps over the lazy dog and over the\nyou> ")
+	h.answer(m, "# Title\nThe quick brown fox jumps over the lazy dog and over the cat. \x1bred\x1b[31m\x1b]52;c;eA==\a")
+	p.expect("you> grüß gott\nTitle\nThe quick brown fox jumps over the lazy dog and over the\ncat. red[31m]52;c;eA==\n\nyou> ")
 
 	// What comes while the person types leaves the line as it was.
 	p.typeIn("half a li")

@@ -7,11 +7,16 @@ import (
 
 // replyText returns the text and the file paths of a reply, safe to print.
 func replyText(f frame) string {
-	lines := []string{strings.TrimRight(clean(f.Text), " \n")}
+	lines := append([]string{strings.TrimRight(clean(f.Text), " \n")}, fileLines(f)...)
+	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
+}
+
+// fileLines returns a line for each file of a reply, safe to print.
+func fileLines(f frame) (lines []string) {
 	for _, path := range f.Files {
 		lines = append(lines, "[file: "+strings.ReplaceAll(clean(path), "\n", " ")+"]")
 	}
-	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
+	return lines
 }
 
 // clean removes control and bidirectional formatting characters, so that

@@ -1,9 +1,12 @@
 package console
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
+
+	"parley/channels/markdown"
 )
 
 func TestClean(t *testing.T) {
@@ -40,7 +43,7 @@ func FuzzScreen(f *testing.F) {
 			}
 		}
 		var b strings.Builder
-		s := screen{out: &b}
+		s := screen{out: &b, colour: true}
 		for n := step; n < len(text); n += step {
 			s.showDraft(frame{ID: "1", Text: text[:n]})
 			if n%3 == 0 {
@@ -49,14 +52,46 @@ func FuzzScreen(f *testing.F) {
 		}
 		s.showReply(frame{ID: "1", Text: text})
 		got := strings.ReplaceAll(strings.ReplaceAll(b.String(), eraseRow, ""), "\x1b[2m  🔧 x\x1b[0m\n", "")
-		if strings.Contains(got, "\x1b") {
+		if strings.Contains(sgr.ReplaceAllString(got, ""), "\x1b") {
 			t.Fatalf("%q prints an escape: %q", text, got)
+		}
+		if markdown.HasMarks(cleaned) { // what becomes of them is tested there
+			return
 		}
 		whole := strings.Join(strings.Fields(cleaned), "")
 		if !strings.HasSuffix(strings.Join(strings.Fields(got), ""), whole) {
 			t.Fatalf("%q is shown as %q", text, got)
 		}
 	})
+}
+
+var sgr = regexp.MustCompile("\x1b\\[(0|[1-9](;[1-9])*|36)m")
+
+// Markdown is shown as what it stands for, block by block while it comes in, and with NO_COLOR without attributes.
+func TestScreenMarkdown(t *testing.T) {
+	const src = "# Plan\n\nSome **bold** words.\n\n- one\n- two\n\n```go\nfunc main() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe end is `near`"
+	const want = "[1mPlan[0m\n\nSome [1mbold[0m words.\n\n• one\n• two\n\n[36mfunc main() {}[0m\n\n" +
+		"[36ma  b[0m\n[36m────[0m\n[36m1  2[0m\n\nThe end is [36mnear[0m\n\n"
+	for _, colour := range []bool{true, false} {
+		var b strings.Builder
+		s := screen{out: &b, colour: colour}
+		for n := range len(src) {
+			s.showDraft(frame{ID: "1", Text: src[:n]})
+		}
+		before := strings.ReplaceAll(b.String(), eraseRow, "")
+		if strings.Contains(before, "end") || !strings.Contains(before, "1  2") {
+			t.Errorf("before the end %q is shown", before)
+		}
+		s.showReply(frame{ID: "1", Text: src})
+		got := strings.ReplaceAll(b.String(), eraseRow, "")
+		want := strings.ReplaceAll(want, "[", "\x1b[")
+		if !colour {
+			want = sgr.ReplaceAllString(want, "")
+		}
+		if got != want {
+			t.Errorf("shows\n%q, want\n%q", got, want)
+		}
+	}
 }
 
 // The final text takes the place of what was shown of it.
@@ -74,7 +109,7 @@ func TestScreenReply(t *testing.T) {
 		"another text":      {[]string{"x\ny"}, "z", "x\nz\n\n"},
 	} {
 		var b strings.Builder
-		s := screen{out: &b}
+		s := screen{out: &b, colour: true}
 		for _, text := range c.live {
 			s.showDraft(frame{ID: "1", Text: text})
 		}
@@ -102,7 +137,7 @@ func TestScreenSteps(t *testing.T) {
 		"no escapes":           {[]s{"+  🔧 \x1b[31m\ra\u202e", "=x"}, "[  🔧 [31ma]\nx\n\n"},
 	} {
 		var b strings.Builder
-		s := screen{out: &b}
+		s := screen{out: &b, colour: true}
 		for _, see := range c.see {
 			switch text := see[1:]; see[0] {
 			case '+':

@@ -26,11 +26,14 @@ const (
 // kept, HTML is plain text, and a fence without an end, as in an answer that is still
 // being written, extends to the last line. A link address for which opens returns false
 // is written out. If anything of src can be seen, so can something of the result.
-func Parse(src string, opens func(url string) bool) Text {
+func Parse(src string, opens func(url string) bool) Text { return parse(src, opens, maxTable) }
+
+// parse is Parse for a screen with that many columns for a table.
+func parse(src string, opens func(url string) bool, columns int) Text {
 	src = strings.Map(Clean, src)
 	if !excessive(src) {
 		source := []byte(src)
-		w := writer{src: source, opens: opens}
+		w := writer{src: source, opens: opens, columns: columns}
 		w.blocks(grammar().Parse(text.NewReader(source)))
 		t := Text{Plain: string(w.out), Spans: w.spans}
 		if t = t.slice(len(t.Plain)-len(strings.TrimLeft(t.Plain, "\n")), len(t.Plain)); visible(t.Plain) {

@@ -71,7 +71,7 @@ func addCells(row ast.Node, src []byte) {
 	}
 }
 
-// table writes a table with aligned columns, as Pre. A table that is wider than a phone,
+// table writes a table with aligned columns, as Pre. A table that is wider than the screen,
 // or has links, is written row by row instead.
 func (w *writer) table(t *extast.Table) {
 	var rows [][]string
@@ -96,7 +96,7 @@ func (w *writer) table(t *extast.Table) {
 	for _, n := range widths {
 		total += n
 	}
-	if linked || total > maxTable {
+	if linked || total > w.columns {
 		w.rows(t, rows[0])
 		return
 	}

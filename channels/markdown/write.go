@@ -16,13 +16,14 @@ import (
 
 // A writer writes the nodes of a document as a Text.
 type writer struct {
-	src    []byte
-	opens  func(url string) bool
-	out    []byte
-	spans  []Span
-	open   [kinds]bool
-	indent string // at the beginning of each line of the current block
-	fresh  bool   // the indent of the current line is not written yet
+	src     []byte
+	opens   func(url string) bool
+	columns int // that a table may have
+	out     []byte
+	spans   []Span
+	open    [kinds]bool
+	indent  string // at the beginning of each line of the current block
+	fresh   bool   // the indent of the current line is not written yet
 }
 
 func (w *writer) write(s string) {

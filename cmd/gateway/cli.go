@@ -149,7 +149,10 @@ func (p *program) health(ctx context.Context) error {
 // terminal returns the terminal of this process.
 func (p *program) terminal(c *config.Config) console.Terminal {
 	history := filepath.Join(c.DataDir, "history")
-	return console.Terminal{In: p.stdin, Text: p.text, Out: p.stdout, Notes: p.stderr, History: history}
+	without, _ := p.environ.Lookup("NO_COLOR")
+	return console.Terminal{
+		In: p.stdin, Text: p.text, Out: p.stdout, Notes: p.stderr, History: history, Plain: without != "",
+	}
 }
 
 // serve loads the config, hides its secrets and runs the gateway, or what a chat
