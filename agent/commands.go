@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -172,20 +171,19 @@ func ofSession(do func(sessioncommands.Commands, context.Context, chat.Message) 
 }
 
 func answerUnknown(_ context.Context, p *Pool, m chat.Message) (string, error) {
-	word, _ := chat.Word(m.Text)
-	return p.texts.Commands.Unknown.With(word), nil
+	return sessioncommands.Unknown(p.texts.Commands, p.listed(), m), nil
 }
 
 func showHelp(_ context.Context, p *Pool, m chat.Message) (string, error) {
-	var b strings.Builder
-	b.WriteString(p.texts.Help.Intro + "\n")
+	return sessioncommands.Help(p.texts.Help, p.listed(), m.From.Role == chat.Owner), nil
+}
+
+// listed returns the commands that people are shown.
+func (p *Pool) listed() (all []sessioncommands.Listed) {
 	for _, c := range p.commands {
 		if c.Help != "" {
-			fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
+			all = append(all, sessioncommands.Listed{Name: c.Name, Help: c.Help})
 		}
 	}
-	if m.From.Role == chat.Owner {
-		b.WriteString("\n" + p.texts.Help.Owners)
-	}
-	return b.String(), nil
+	return all
 }

@@ -89,6 +89,8 @@ type Commands struct {
 	Failed  string // a command could not be carried out
 	Unknown Format // a command that there is not, with its slash
 
+	UnknownNear Format // the same, and the one that is most like it, without its slash
+
 	New         string
 	NothingHere string // /retry: nothing was asked yet
 	// CannotGoBack: the message that was changed, or that the conversation was to go on from, is of an earlier

@@ -89,6 +89,8 @@ func englishAgent() Agent {
 			Failed:  "I could not do that; the log says why.",
 			Unknown: "There is no command %s. /help lists the commands there are.",
 
+			UnknownNear: "There is no command %s. Did you mean /%s? /help lists the commands there are.",
+
 			New:         "A new conversation. What is on your mind?",
 			NothingHere: "There is nothing to answer again yet.",
 			CannotGoBack: "I cannot go back there: a new conversation was begun since, that part was removed because " +

@@ -101,7 +101,7 @@ func (k *Kit) similar(c Call, shown []string) (names []string) {
 			continue
 		}
 		name := Letters(t.Name)
-		distance := editDistance(wanted, name)
+		distance := EditDistance(wanted, name)
 		if strings.Contains(name, wanted) || strings.Contains(wanted, name) {
 			distance = 0
 		}
@@ -119,8 +119,8 @@ func (k *Kit) similar(c Call, shown []string) (names []string) {
 // maxShownName is how long the name of a tool may be for model providers.
 const maxShownName = 64
 
-// editDistance returns how many bytes must be inserted, removed or replaced to make b of a.
-func editDistance(a, b string) int {
+// EditDistance returns how many bytes must be inserted, removed or replaced to make b of a.
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -32,7 +32,8 @@ func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error)
 	l := &link{dial: dial, kind: asTerminal, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()
-	c := &interactiveChat{link: l, screen: screen{out: t.Out, colour: !t.Plain}, alsoServes: t.Serves, suggestions: suggestions}
+	c := &interactiveChat{link: l, alsoServes: t.Serves, suggestions: suggestions}
+	c.screen = screen{out: t.Out, colour: !t.Plain}
 	c.setCommands = func(names []string) { k.commands.Store(&names) }
 	for !c.left {
 		select {

@@ -49,8 +49,9 @@ func (s *screen) showTyping() {
 // now what they typed.
 func (s *screen) noteEnter() { s.typingShown = false }
 
-// showDraft prints what f adds to the draft of a reply: blocks that are finished, and of the one that is not the complete rows,
-// as long as it has no marks whose meaning may depend on what follows.
+// showDraft prints what f adds to the draft of a reply: blocks that are finished, and of
+// the one that is not the complete rows, as long as it has no marks whose meaning may
+// depend on what follows.
 func (s *screen) showDraft(f frame) {
 	text := clean(f.Text)
 	if f.ID != s.replyID || !strings.HasPrefix(text, s.shown) {

@@ -7,9 +7,11 @@ import (
 	"parley/lazyregexp"
 )
 
-// Terminal returns src, read as by [Parse], for a terminal of that many columns: no word is cut at the end of a row unless it is
-// longer than one, tables are as wide as they need to be, and addresses of links are written out. With colour, headings and
-// emphasis, code and quotes have the attributes of ANSI; nothing else of the result moves the cursor or changes the terminal.
+// Terminal returns src, read as by [Parse], for a terminal of that many columns: no word is
+// cut at the end of a row unless it is longer than one, tables are as wide as they need to
+// be, and addresses of links are written out. With colour, headings and emphasis, code and
+// quotes have the attributes of ANSI; nothing else of the result moves the cursor or
+// changes the terminal.
 func Terminal(src string, columns int, colour bool) string {
 	t := parse(src, func(string) bool { return false }, columns)
 	p := terminalWriter{text: t, columns: max(columns, 10), colour: colour}
@@ -131,8 +133,8 @@ func fits(s string, columns int) int {
 // itemForm matches what the further rows of a line stand below.
 var itemForm = lazyregexp.New(`^ *(• |\d{1,9}[.)] |☐ |☑ )?`)
 
-// Finished returns how many bytes at the start of src, an answer that is still being written, are blocks that will not change
-// whatever follows.
+// Finished returns how many bytes at the start of src, an answer that is still being
+// written, are blocks that will not change whatever follows.
 func Finished(src string) (n int) {
 	fence := ""
 	for start := 0; start < len(src); {
