@@ -46,7 +46,7 @@ var floors = map[string]string{
 	"host":        "store",
 	"retention":   "host store",
 	"sizes":       "store texts workspace",
-	"admin":       "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs store/bolt store/bolt/dirlock store/mem tools/mcp/manage tools/mcp/signin tools/mcp/serve web",
+	"admin":       "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs scheduler/rehearsal store/bolt store/bolt/dirlock store/mem tools/mcp/manage tools/mcp/signin tools/mcp/serve web",
 	"doctor":      "backup channels channels/console channels/network host llm store/bolt store/bolt/dirlock tools/sandbox web",
 	"cmd":         "admin agent audit backup channels chat config doctor handover host imports llm memory redact retention scheduler store texts tools web workspace",
 }
@@ -80,6 +80,7 @@ var rooms = map[string]string{
 	"web/layout":            "chat response",
 	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout",
 	"web/memorypages":       "chat memory response store web/layout",
+	"web/schedule":          "chat response scheduler scheduler/jobs scheduler/rehearsal web/layout when",
 	"web/toolpages":         "chat response store tools tools/custom tools/policy web/layout",
 }
 
@@ -115,7 +116,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/layout web/mcppages web/memorypages web/toolpages",
+	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/layout web/mcppages web/memorypages web/schedule web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "imports memory/skills",

@@ -260,7 +260,7 @@ func (s *Scheduler) AbandonRuns(ctx context.Context) error {
 func (j *Job) abandonRuns(why string, now time.Time) error {
 	unchanged := store.ErrUnchanged
 	for i := range j.Runs {
-		if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], why) {
+		if j.Runs[i].Outcome == Sending && j.noteDelivery(&j.Runs[i], why, now) {
 			unchanged = nil
 		}
 	}

@@ -696,6 +696,9 @@ func TestNoteDelivery(t *testing.T) {
 					if r.Outcome != c.want || (r.Note == refused) != (c.want == scheduler.Undelivered) || r.Result != "tea" {
 						t.Errorf("the run is %+v", r)
 					}
+					if accepted := r.Accepted.Equal(time.Now()); accepted != (c.want == scheduler.Delivered) {
+						t.Errorf("it is %s, and was accepted at %v", r.Outcome, r.Accepted)
+					}
 				})
 			})
 		}

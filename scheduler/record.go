@@ -101,16 +101,19 @@ func (j *Job) endRun(r *Run, e Ended, now time.Time) (failing bool) {
 
 // noteDelivery records whether the network accepted the answer of run r, and
 // reports whether that changed anything. A reason means that it was refused.
-func (j *Job) noteDelivery(r *Run, reason string) bool {
+func (j *Job) noteDelivery(r *Run, reason string, now time.Time) bool {
 	delivery := Delivered
+	accepted := now
 	note := ""
 	if reason != "" {
 		delivery = Undelivered
 		note = clipNote(reason)
+		accepted = time.Time{}
 	}
 	switch r.Outcome {
 	case Waiting, Running, Interrupted: // its end is recorded later
 		r.Sent = delivery
+		r.Accepted = accepted
 		r.Note = cmp.Or(note, r.Note)
 		return true
 	case Sending, Undelivered:
@@ -118,6 +121,7 @@ func (j *Job) noteDelivery(r *Run, reason string) bool {
 		return false
 	}
 	r.Outcome = delivery
+	r.Accepted = accepted
 	r.Note = note
 	if !j.wasLastTime() {
 		return true

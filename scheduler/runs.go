@@ -231,7 +231,7 @@ func (s *Scheduler) Ended(ctx context.Context, m chat.Message, e Ended) error {
 // Otherwise it refused the answer for that reason, and may still accept it later
 // (P26). Repeating the call changes nothing.
 func (s *Scheduler) NoteDelivery(ctx context.Context, run, reason string) error {
-	return changeRun(ctx, s, run, func(j *Job, r *Run) bool { return j.noteDelivery(r, reason) })
+	return changeRun(ctx, s, run, func(j *Job, r *Run) bool { return j.noteDelivery(r, reason, s.now()) })
 }
 
 // NoteUsage records what a run has used so far; run is the ID of the message that

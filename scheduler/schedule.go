@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -282,6 +283,32 @@ func tooOften(least time.Duration, text string) error {
 		text: text,
 		say:  func(say texts.Refusals) string { return say.TooOften.With(least / time.Second) },
 	}
+}
+
+// Due yields the times up to until at which j is due. exact is false for a time that the
+// clock does not show, because clocks go forward over it: then it is due right after.
+func (s *Scheduler) Due(j Job, until time.Time) iter.Seq2[time.Time, bool] {
+	return func(yield func(due time.Time, exact bool) bool) {
+		p, err := s.plan(j.Schedule, j.Created)
+		if err != nil || j.Off {
+			return
+		}
+		for t := j.Next; !t.IsZero() && !t.After(until); t = p.next(t) {
+			if t = t.In(p.zone); !yield(t, p.showsOnClock(t)) {
+				return
+			}
+		}
+	}
+}
+
+// showsOnClock reports whether the clock shows at t what the schedule asks for.
+func (p *plan) showsOnClock(t time.Time) bool {
+	if p.spec == nil || p.anyHour {
+		return true
+	}
+	_, offset := t.Zone()
+	wall := t.UTC().Add(seconds(offset))
+	return p.spec.Next(wall.Add(-time.Second)).Equal(wall)
 }
 
 // NextTimes returns the next times at which j is due, at most n, in the zone of its

@@ -82,6 +82,8 @@ type Run struct {
 	// Sent is Delivered or Undelivered while the run is open, if its answer was
 	// delivered before the end of the run was recorded.
 	Sent Outcome `json:"sent,omitempty"`
+	// Accepted is when the network accepted the answer; zero if it has not.
+	Accepted time.Time `json:"accepted,omitzero"`
 }
 
 // Took returns the run's duration, in whole seconds; 0 if it has not ended.

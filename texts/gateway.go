@@ -61,6 +61,7 @@ type Jobs struct {
 	Tokens    Format // after Run: how many
 	Cost      Format // after Run: money
 	RunNote   Format // after Run: a note
+	Accepted  Format // in place of the Outcome of an answer that was delivered: when
 
 	Every, At Format // schedules: a length of time; a time
 	Outcomes  Outcomes

@@ -31,6 +31,7 @@ func (a *admin) actions() []route {
 		{"POST /api/aside/{id}/again", owner, a.auditedChange("session", "message answered again", messages.Retry)},
 		{"POST /api/aside/{id}/drop", owner, a.auditedChange("session", "message dropped", messages.Dismiss)},
 		{"POST /api/pairings/{id}/approve", owner, a.audited("access", http.StatusOK, a.approve)},
+		{"GET /api/cron", owner, serveJSON(a.jobs)},
 		{"POST /api/cron", owner, a.audited("cron", http.StatusCreated, a.order)},
 		{"PATCH /api/cron/{id}", owner, a.audited("cron", http.StatusOK, a.order)},
 		{"POST /api/cron/{id}/run", owner, a.audited("cron", 0, a.fire)},

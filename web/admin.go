@@ -31,7 +31,6 @@ func (a *admin) views() []route {
 		view("/owner/talks/{id}", "/api/sessions/{id}", "Conversation", a.conversation, show.conversation),
 		view("/owner/usage", "/api/usage", "Usage", a.usage, show.usage),
 		view("/owner/tools", "/api/tools", "Tools", a.listTools, show.tools),
-		view("/owner/cron", "/api/cron", "Scheduled jobs", a.jobs, show.jobs),
 		view("/owner/memory/changes", "/api/memory/changes", "Memory changes", a.changes, show.changes),
 		view("/owner/memory/changes/{id}", "/api/memory/changes/{id}", "Memory change", a.changed, show.changed),
 		view("/owner/people", "/api/people", "People and keys", a.members, show.members),

@@ -96,7 +96,7 @@ func TestBrowser(t *testing.T) {
 	must(err)
 	js(`location.href = ` + strconv.Quote(link) + `; ""`) // as if it was pasted into the tab: nothing is loaded anew
 	until(chatShown)
-	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/memory", "/owner/memory/changes", "/owner/memory/changes/2", "/owner/people"} {
+	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/cron/rehearsal", "/owner/memory", "/owner/memory/changes", "/owner/memory/changes/2", "/owner/people"} {
 		goTo(at + page)
 		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {
 			t.Errorf("%s: %s things that others wrote are markup", page, n)
@@ -128,8 +128,8 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("on a phone one has to look for %s", cut)
 	}
 	js(`window.before = true; document.querySelector("[data-patch$=mallory]").click(); ""`)
-	until(`!window.before && document.readyState === "complete" && document.querySelector("[data-patch$=mallory]")?.textContent === "Switch on"`)
-	js(`window.before = true; document.getElementById("message").value = "Make tea"; document.getElementById("expr").value = "0 9 * * *"; document.querySelector("form button").click(); ""`)
+	until(`!window.before && document.readyState === "complete" && document.querySelector("[data-patch$=mallory]")?.textContent === "Resume"`)
+	js(`window.before = true; document.getElementById("new-message").value = "Make tea"; document.getElementById("new-when").value = "every day at 9"; document.querySelector("#new button.main").click(); ""`)
 	until(`!window.before && document.querySelectorAll("[data-delete]").length === 2`)
 	goTo(at + "/owner/memory/changes/2")
 	js(`window.confirm = (sure) => { window.sure = sure; return false; }; document.querySelector("[data-sure]").click(); ""`)

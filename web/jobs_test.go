@@ -9,7 +9,9 @@ import (
 
 	"parley/chat"
 	"parley/scheduler"
+	"parley/scheduler/rehearsal"
 	"parley/store"
+	"parley/web/schedule"
 )
 
 // clock is a real one that nobody has wound up, with a job of an evil person and
@@ -31,6 +33,15 @@ func (f *face) clock() Scheduler {
 	}
 	if err := s.Fire(ctx, "mallory", "", false); err != nil {
 		panic(err)
+	}
+	f.schedule = &schedule.Pages{
+		Jobs: s.Jobs, NextTimes: s.NextTimes, Preview: s.Preview, Zone: time.UTC, Audit: func(kind, who, what string) {},
+		Forecast: func(ctx context.Context, days int) (rehearsal.Report, error) {
+			return rehearsal.Forecast(ctx, rehearsal.Config{
+				Jobs: s.Jobs, Due: s.Due, Zone: time.UTC, Limits: func() (none rehearsal.Limits) { return none },
+				Reach: func(context.Context, scheduler.Job) string { return evil },
+			}, days)
+		},
 	}
 	did := func(what, id string, err error) error {
 		if err == nil {
@@ -138,43 +149,5 @@ func TestToldJob(t *testing.T) {
 		if got, err := json.Marshal(f.admin.job(c.job)); err != nil || string(got) != c.want {
 			t.Errorf("%s, %v\nnot\n%s", got, err, c.want)
 		}
-	}
-}
-
-// R-S5, D-096: the page shows what others wrote as text, times in the zone of
-// the job, and no way to change what is the house's.
-func TestClockPage(t *testing.T) {
-	f := newFace(t)
-	page := read(t, f.want(t, 200, asking{path: "/owner/cron", by: f.owner(t)}))
-	if strings.Contains(page, "<img") {
-		t.Error("what others wrote is markup")
-	}
-	for text, times := range map[string]int{
-		" 09:00 JST</span>": 3, "0 9 * * * (Asia/Tokyo)": 1, " 04:00 UTC</span>": 3, "waiting": 2, "&lt;img src=x": 6, "model:": 0 /* for a tool */, `<span class="bad">failed</span>`: 1,
-		`data-post="/api/cron/mallory/run"`: 1, `data-patch="/api/cron/mallory" data-body="{&#34;enabled&#34;:false}"`: 1, `data-delete="/api/cron/mallory"`: 1,
-		`data-post="/api/cron/dream/run"`: 1, `data-patch="/api/cron/dream"`: 0, `data-delete="/api/cron/dream"`: 0,
-	} {
-		if n := strings.Count(page, text); n != times {
-			t.Errorf("%q stands there %d times, not %d", text, n, times)
-		}
-	}
-	if t.Failed() {
-		t.Log(page)
-	}
-}
-
-// D-095: what has been is told in the zone of the config, as what is to come is,
-// whatever the machine's own zone.
-func TestPagesTellTimesInTheZoneOfTheConfig(t *testing.T) {
-	zone := time.FixedZone("Chatham", 13*3600+45*60)
-	f := newFace(t, func(c *Config) { c.Zone = zone })
-	page := read(t, f.want(t, 200, asking{path: "/owner/cron", by: f.owner(t)}))
-	due, ok := "", false
-	for i := range 3 { // the minute may change between the job and the page
-		due = `<span>waiting</span> <span class="times">` + time.Now().Add(time.Duration(-i)*time.Minute).In(zone).Format("2006-01-02 15:04")
-		ok = ok || strings.Contains(page, due)
-	}
-	if !ok || !strings.Contains(page, "Times are read in the time zone of Chatham.") {
-		t.Errorf("not as %s: %s", due, page)
 	}
 }

@@ -28,7 +28,6 @@ func TestRS5HostilePages(t *testing.T) {
 				"conversation":  p.conversation(filled[conversation](text, on)),
 				"usage":         p.usage(filled[usage](text, on)),
 				"tools":         p.tools(filled[toolList](text, on)),
-				"jobs":          p.jobs(filled[jobList](text, on)),
 				"changes":       p.changes(filled[personMemory](text, on)),
 				"changed":       p.changed(filled[changed](text, on)),
 				"members":       p.members(filled[members](text, on)),

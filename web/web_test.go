@@ -29,6 +29,7 @@ import (
 	"parley/tools"
 	"parley/web/layout"
 	"parley/web/memorypages"
+	"parley/web/schedule"
 )
 
 const (
@@ -42,6 +43,8 @@ type face struct {
 	*Server
 	h     http.Handler
 	store store.Store
+
+	schedule *schedule.Pages // that clock made
 
 	mu      sync.Mutex
 	audited []string
@@ -115,13 +118,14 @@ func (f *face) gateway(t testing.TB) Gateway {
 		{Kind: chat.Gave, Who: evil, Text: "```\n" + evil, Call: "1", Time: at},
 		{Kind: chat.Said, Who: evil, Text: evil, Time: at},
 	}
+	clock := f.clock()
 	events := audit.NewChain(f.store.Log("audit"), f.store.Bucket("audit"))
 	if err := events.Append(context.Background(), audit.Event{Time: at, Kind: "tool", Who: evil, What: evil}); err != nil {
 		panic(err)
 	}
 	notes := f.memory(t)
 	return Gateway{
-		Pages: []layout.Pages{&memorypages.Pages{Notes: notes, Zone: time.UTC, Audit: func(kind, who, what string) { f.note(&f.audited, kind, who, what) }}},
+		Pages: []layout.Pages{f.schedule, &memorypages.Pages{Notes: notes, Zone: time.UTC, Audit: func(kind, who, what string) { f.note(&f.audited, kind, who, what) }}},
 		Conversations: Conversations{
 			List: func(_ context.Context, prefix string) ([]chat.Talk, error) {
 				return []chat.Talk{{Session: "telegram:-100/7", Title: evil, Began: at, Last: at}}, nil
@@ -170,7 +174,7 @@ func (f *face) gateway(t testing.TB) Gateway {
 			},
 		},
 		ToolAdmin: f.toolAdmin(t),
-		Scheduler: f.clock(),
+		Scheduler: clock,
 		Notes:     notes,
 		Model:     func() string { return evil },
 		Reasons:   func(context.Context) []string { return nil },

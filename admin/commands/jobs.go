@@ -34,7 +34,7 @@ func (s commands) jobs() *cobra.Command {
 	j.addFlags(add)
 	j.addFlags(edit)
 	add.MarkFlagsOneRequired("when", "every", "cron", "at")
-	all.AddCommand(add, edit, s.runJob(),
+	all.AddCommand(add, edit, s.runJob(), s.rehearse(j),
 		s.command("list", "List the jobs by their next run", cobra.NoArgs,
 			func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintJobs(ctx, j.asJSON) }),
 		s.command("history ID", "Show the past runs of a job", checkOneJob,
@@ -61,6 +61,20 @@ func (s commands) runJob() *cobra.Command {
 	c := s.command("run ID", "Run a job now", checkOneJob,
 		func(ctx context.Context, c *admin.Client, args []string) error { return c.RunJob(ctx, args[0], force) })
 	c.Flags().BoolVar(&force, "force", false, "run it even if it is disabled")
+	return c
+}
+
+// rehearse returns the command that looks at the coming days.
+func (s commands) rehearse(j *jobCommand) *cobra.Command {
+	o := admin.Rehearsal{In: s.config.In}
+	c := s.command("rehearse", "Show what the jobs of the coming days would do, without doing it", cobra.NoArgs,
+		func(ctx context.Context, c *admin.Client, _ []string) error {
+			o.AsJSON = j.asJSON
+			return c.Rehearse(ctx, o)
+		})
+	c.Flags().IntVar(&o.Days, "days", 7, "look so many `days` ahead")
+	c.Flags().BoolVar(&o.Ask, "ask", false, "ask the model once for each job: costs tokens")
+	c.Flags().BoolVar(&o.Yes, "yes", false, "ask the model without asking you first")
 	return c
 }
 

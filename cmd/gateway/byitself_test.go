@@ -446,7 +446,7 @@ func TestP26Undelivered(t *testing.T) {
 	if note := j.Runs[len(j.Runs)-1].Note; !strings.Contains(note, "blocked") {
 		t.Errorf("the run has the note %q", note)
 	}
-	if out, _ := w.run("", "cron", "history", id); !strings.Contains(out, "undelivered") {
+	if out, _ := w.run("", "cron", "history", id); !strings.Contains(out, "not delivered") {
 		t.Errorf("its history is %q", out)
 	}
 	tells := func(texts []string) (n int) {

@@ -30,13 +30,13 @@ func TestClockPage(t *testing.T) {
 
 	w.visit(base + "/owner/cron")
 	press := func(button string) { w.does(chromedp.Click(chromedp.CSS(button), chromedp.NodeVisible)) }
-	w.does(chromedp.SendKeys(chromedp.CSS("#message"), "Make <b>tea</b>"))
-	w.does(chromedp.SendKeys(chromedp.CSS("#expr"), "0 9 * * 1-5"))
-	press("form[data-post='/api/cron'] button")
+	w.does(chromedp.SendKeys(chromedp.CSS("#new-message"), "Make <b>tea</b>"))
+	w.does(chromedp.SendKeys(chromedp.CSS("#new-when"), "0 9 * * 1-5"))
+	press("#new button.main")
 	const row = `[...document.querySelectorAll(".jobs > li")].find((r) => r.innerText.includes("Make <b>tea</b>"))`
 	w.until(row + `.innerText.includes("telegram:7001") && ` + row + `.innerText.includes("0 9 * * 1-5") && (` + row + `.innerText.match(/09:00/g) ?? []).length === 3`)
 	w.shot("clock")
-	press("button[data-post$='/run']:has(+ button[data-patch])")
+	press("button[data-patch] + button[data-post$='/run']")
 	chat.last("heard Make <b>tea</b>")
 	for _, j := range s.jobs() {
 		if j.ID != jobs.DreamID && j.ID != jobs.HeartbeatID {
@@ -46,7 +46,7 @@ func TestClockPage(t *testing.T) {
 	w.visit(base + "/owner/cron")
 	w.until(row + `.innerText.includes("delivered")`)
 	press("button[data-patch]")
-	w.until(row + `.innerText.includes("off") && document.querySelector("button[data-patch]").innerText === "Switch on"`)
+	w.until(row + `.innerText.includes("paused") && document.querySelector("button[data-patch]").innerText === "Resume"`)
 	w.eval(`window.confirm = () => true; ""`)
 	press("button[data-delete]")
 	w.until(`document.querySelectorAll("button[data-delete]").length === 0 && document.body.innerText.includes("dream")`)

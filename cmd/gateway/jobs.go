@@ -5,10 +5,13 @@ import (
 	"errors"
 
 	"parley/agent"
+	"parley/agent/budget"
 	"parley/chat"
+	"parley/cmd/gateway/rehearse"
 	"parley/scheduler"
 	"parley/scheduler/jobs"
 	"parley/store"
+	"parley/web/schedule"
 )
 
 // A jobHost is what the scheduler and orders about jobs need of the gateway.
@@ -92,6 +95,27 @@ func (j jobHost) noteDelivery(ctx context.Context, r chat.Reply, tries int, reas
 	}
 	text := j.app.texts.Gateway.Owners.Undelivered.With(r.To.Session(), reason, chat.Clip(r.Text, 300, "…"))
 	return j.app.hub.TellOwners(ctx, "undelivered:"+r.ID, text)
+}
+
+// pages are the owner's pages of scheduled jobs.
+func (j jobHost) pages() *schedule.Pages {
+	r := rehearse.Rehearser{
+		Scheduler: j.app.scheduler, Role: j.roleNow, Channels: toolboxOf(j.app).channels,
+		Limits: func() budget.Limits { return limitsOf(j.app.now.Load()) }, Zone: j.app.Config.Zone(),
+		Workspace: j.app.files, Part: toolboxOf(j.app).partOf, Memory: j.app.knowledge.prompt(), Sandbox: j.app.sandbox,
+		Confined: func() bool { return j.app.now.Load().Tools.Exec.Sandbox != "none" }, Log: j.app.Log,
+		Settings: func() agent.Settings {
+			c := j.app.now.Load()
+			return agent.Settings{
+				Models: j.app.models(c), Model: c.Agent.Model, ModelsOff: j.app.policy.ModelsOff,
+				Rounds: c.Agent.MaxRounds, Kit: *j.app.kit.Load(), Price: j.app.price,
+			}
+		},
+	}
+	return &schedule.Pages{
+		Jobs: j.app.scheduler.Jobs, NextTimes: j.app.scheduler.NextTimes, Preview: j.app.scheduler.Preview,
+		Forecast: r.Forecast, Ask: r.Ask, Audit: j.app.auditLog.Add, Zone: j.app.Config.Zone(),
+	}
 }
 
 // openManager makes what carries out orders about scheduled jobs.

@@ -53,6 +53,7 @@ func (o ownerAPI) view() web.Gateway {
 func (o ownerAPI) pages() []layout.Pages {
 	zone := o.app.Config.Zone()
 	return []layout.Pages{
+		jobHostOf(o.app).pages(),
 		&memorypages.Pages{Notes: o.app.knowledge.notes, Zone: zone, Audit: o.app.auditLog.Add},
 	}
 }

@@ -40,7 +40,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	own := t.customTools(c)
 	sources, err := toolSources(c, toolHost{
 		files:    t.app.fileTools,
-		say:      t.send(c),
+		say:      t.send(),
 		ask:      t.ask,
 		withdraw: t.app.hub.Questions().Withdraw,
 		recall:   t.app.knowledge.recall,
@@ -190,17 +190,23 @@ func (t toolbox) undo(_ context.Context, id chat.SessionID) (string, error) {
 
 // send sends what the message tool says. Of a channel that is not there the model
 // is told: the Hub would only put the reply aside.
-func (t toolbox) send(c *config.Config) chat.Send {
-	known := append([]string{"console", "api"}, c.Networks()...)
-	if t.app.browser != nil {
-		known = append(known, "web")
-	}
+func (t toolbox) send() chat.Send {
 	return func(ctx context.Context, r chat.Reply) error {
+		known := t.channels()
 		if !slices.Contains(known, r.To.Channel) {
 			return fmt.Errorf("there is no channel %q; there are %s", r.To.Channel, strings.Join(known, ", "))
 		}
 		return t.app.hub.Send(ctx, r)
 	}
+}
+
+// channels are those that messages can be sent to.
+func (t toolbox) channels() []string {
+	known := append([]string{"console", "api"}, t.app.Config.Networks()...)
+	if t.app.browser != nil {
+		known = append(known, "web")
+	}
+	return known
 }
 
 // ask is Hub.Ask as the tool calls it.
@@ -222,12 +228,15 @@ func (t toolbox) checkJob(ctx context.Context, j scheduler.Job) (string, error) 
 }
 
 // workspaceOf returns the part of the workspace that the turns of who see.
-func (t toolbox) workspaceOf(who chat.Person) *workspace.Workspace {
+func (t toolbox) workspaceOf(who chat.Person) *workspace.Workspace { return t.partOf(t.app.files, who) }
+
+// partOf returns the part of w, which is the workspace or a copy, that the turns of who see.
+func (t toolbox) partOf(w *workspace.Workspace, who chat.Person) *workspace.Workspace {
 	var shared []files.Shared
 	for _, s := range t.app.now.Load().Shared {
 		shared = append(shared, files.Shared{Folder: s.Folder, Read: persons(s.Read), Write: persons(s.Write)})
 	}
-	return files.WorkspaceOf(t.app.files, who, shared)
+	return files.WorkspaceOf(w, who, shared)
 }
 
 func persons(names []string) (list []chat.Person) {

@@ -85,7 +85,7 @@ func (t Texts) LastRun(j scheduler.Job) string {
 		return t.texts.Never
 	}
 	r := j.Runs[len(j.Runs)-1]
-	text := t.texts.Last.With(t.time(r.Due), t.outcome(r.Outcome))
+	text := t.texts.Last.With(t.time(r.Due), t.howItEnded(r))
 	if note := chat.OneLine(r.Note); note != "" {
 		return t.texts.LastNote.With(text, note)
 	}
@@ -106,7 +106,7 @@ func (t Texts) History(j scheduler.Job) string {
 }
 
 func (t Texts) run(r scheduler.Run) string {
-	text := t.texts.Run.With(t.time(r.Due), t.outcome(r.Outcome))
+	text := t.texts.Run.With(t.time(r.Due), t.howItEnded(r))
 	if took := r.Took(); took > 0 {
 		text += ", " + took.String()
 	}
@@ -147,6 +147,19 @@ func (t Texts) protected(action, id string) string {
 		why = t.texts.OfMemory
 	}
 	return refused[action].With(id) + "\n" + why
+}
+
+// howItEnded says how a run ended, or how far it has come; of an answer that was
+// delivered also when.
+func (t Texts) howItEnded(r scheduler.Run) string {
+	if r.Outcome != scheduler.Delivered || r.Accepted.IsZero() {
+		return t.outcome(r.Outcome)
+	}
+	layout := timeFormat
+	if late := r.Accepted.Sub(r.Due); late >= 0 && late < 12*time.Hour {
+		layout = "15:04 MST" // of the same run, which names the day
+	}
+	return t.texts.Accepted.With(r.Accepted.In(t.zone).Format(layout))
 }
 
 // outcome says how a run ended, or how far it has come. An outcome that the catalogue
