@@ -23,15 +23,15 @@ type Rehearsal struct {
 	In     io.Reader // where the answer comes from
 }
 
-// Rehearse prints what the scheduled jobs would do in the coming days.
-func (c *Client) Rehearse(ctx context.Context, o Rehearsal) error {
+// Print prints what the scheduled jobs would do in the coming days.
+func (o Rehearsal) Print(ctx context.Context, c *Client) error {
 	query := "?days=" + strconv.Itoa(o.Days)
 	var r rehearsal.Report
 	if err := c.Ask(ctx, "GET", "/api/cron/rehearsal"+query, nil, &r); err != nil {
 		return err
 	}
 	if o.Ask {
-		if may, err := c.mayAsk(r, o); err != nil || !may {
+		if may, err := o.mayAsk(c, r); err != nil || !may {
 			return err
 		}
 		r = rehearsal.Report{}
@@ -42,11 +42,11 @@ func (c *Client) Rehearse(ctx context.Context, o Rehearsal) error {
 	if o.AsJSON {
 		return json.NewEncoder(c.Out).Encode(r)
 	}
-	return c.printRehearsal(r)
+	return printRehearsal(c, r)
 }
 
 // mayAsk says what asking the models takes, and reports whether it may be done.
-func (c *Client) mayAsk(r rehearsal.Report, o Rehearsal) (bool, error) {
+func (o Rehearsal) mayAsk(c *Client, r rehearsal.Report) (bool, error) {
 	tokens, asked, unknown := r.AskEstimate()
 	estimate := fmt.Sprintf("Asking %s once takes about %d tokens by their history", count(asked, "job"), tokens)
 	if unknown > 0 {
@@ -68,7 +68,7 @@ func (c *Client) mayAsk(r rehearsal.Report, o Rehearsal) (bool, error) {
 	return false, err
 }
 
-func (c *Client) printRehearsal(r rehearsal.Report) error {
+func printRehearsal(c *Client, r rehearsal.Report) error {
 	fmt.Fprintf(c.Out, "From %s to %s\n\n", Moment(r.From, c.Zone), Moment(r.Until, c.Zone))
 	t := c.newTable()
 	t.row("JOB", "WHEN", "FIRST", "RUNS", "TOKENS", "MONEY")
@@ -95,7 +95,7 @@ func (c *Client) printRehearsal(r rehearsal.Report) error {
 	}
 	for _, j := range r.Jobs {
 		if j.Answer != nil {
-			c.printAnswer(j)
+			printAnswer(c, j)
 		}
 	}
 	_, err := fmt.Fprintln(c.Out, "Nothing was sent, and nothing was changed.")
@@ -103,7 +103,7 @@ func (c *Client) printRehearsal(r rehearsal.Report) error {
 }
 
 // printAnswer prints what came of asking a job.
-func (c *Client) printAnswer(j rehearsal.Job) {
+func printAnswer(c *Client, j rehearsal.Job) {
 	a := j.Answer
 	took := time.Duration(a.Seconds) * time.Second
 	fmt.Fprintf(c.Out, "\n%s: %s, %d tokens, %v\n", chat.OneLine(j.Name), a.Outcome, a.Tokens, took)

@@ -10,6 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"parley/texts"
+	"parley/when"
 )
 
 // A Schedule says when a job is due: exactly one of Every, Cron and At is set.
@@ -32,6 +33,15 @@ func (s Schedule) String() string {
 		return s.Cron + " (" + s.Zone + ")"
 	}
 	return s.Cron
+}
+
+// Words says in plain words when a job with this schedule is due.
+func (s Schedule) Words() string {
+	words := when.Schedule{Every: s.Every, Cron: s.Cron}
+	if !s.At.IsZero() {
+		words.At = s.At.Format(time.RFC3339)
+	}
+	return when.Words(words)
 }
 
 // formatMinute formats t for people, to the minute.

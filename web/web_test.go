@@ -520,8 +520,8 @@ func TestNothingIsMarkup(t *testing.T) {
 			t.Errorf("%s is no whole page", rt.pattern)
 		}
 	})
-	if pages != 12 {
-		t.Errorf("%d pages show what was said, want 12", pages)
+	if pages != 13 {
+		t.Errorf("%d pages show what was said, want 13", pages)
 	}
 	refused := read(t, f.ask(asking{path: "/api/sessions/" + url.PathEscape(evil), by: boss, header: http.Header{"Accept": {"text/html"}}}))
 	if strings.Contains(refused, "<img") {

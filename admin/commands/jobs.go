@@ -70,7 +70,7 @@ func (s commands) rehearse(j *jobCommand) *cobra.Command {
 	c := s.command("rehearse", "Show what the jobs of the coming days would do, without doing it", cobra.NoArgs,
 		func(ctx context.Context, c *admin.Client, _ []string) error {
 			o.AsJSON = j.asJSON
-			return c.Rehearse(ctx, o)
+			return o.Print(ctx, c)
 		})
 	c.Flags().IntVar(&o.Days, "days", 7, "look so many `days` ahead")
 	c.Flags().BoolVar(&o.Ask, "ask", false, "ask the model once for each job: costs tokens")

@@ -188,6 +188,12 @@ func changeJobs(owner apiClient) {
 		"model": "main", "missed": "skip", "enabled": true, "to": "telegram:" + strconv.Itoa(person),
 	}
 	at := "/api/cron/" + owner.field(owner.call("POST", "/api/cron", job, 201), "id")
+	owner.call("GET", "/api/cron/preview?when=every+day+at+9", nil, 200)
+	owner.call("GET", "/api/cron/preview?when=someday", nil, 400)
+	owner.call("GET", "/api/cron/rehearsal?days=14", nil, 200)
+	owner.call("GET", "/api/cron/rehearsal?days=99", nil, 400)
+	owner.call("POST", "/api/cron/rehearsal", nil, 200)
+	owner.call("POST", "/api/cron/rehearsal?days=0", nil, 400)
 	owner.call("PATCH", at, map[string]any{"every_seconds": 3600, "enabled": false}, 200)
 	owner.strict("PATCH", at, "JobOrder")
 	owner.call("PATCH", "/api/cron/nothing", map[string]any{"every_seconds": 3600}, 404)

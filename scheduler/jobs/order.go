@@ -48,15 +48,6 @@ func (c *Change) SetWhen(words string, now time.Time) error {
 	return err
 }
 
-// Words says in plain words when a job is due.
-func Words(s scheduler.Schedule) string {
-	words := when.Schedule{Every: s.Every, Cron: s.Cron}
-	if !s.At.IsZero() {
-		words.At = s.At.Format(time.RFC3339)
-	}
-	return when.Words(words)
-}
-
 // The actions of an [Order].
 const (
 	Add     = "add"

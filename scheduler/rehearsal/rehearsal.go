@@ -10,7 +10,6 @@ import (
 
 	"parley/chat"
 	"parley/scheduler"
-	"parley/scheduler/jobs"
 )
 
 // MaxDays is how far a rehearsal may look ahead.
@@ -140,7 +139,7 @@ type account struct {
 // add adds what j would do.
 func (f *forecast) add(ctx context.Context, j scheduler.Job) {
 	told := Job{
-		ID: j.ID, Name: j.Name, System: j.System, Apart: j.Isolated, When: jobs.Words(j.Schedule), Times: []time.Time{},
+		ID: j.ID, Name: j.Name, System: j.System, Apart: j.Isolated, When: j.Schedule.Words(), Times: []time.Time{},
 	}
 	if j.At != (chat.Address{}) {
 		told.To = string(j.At.Session())

@@ -25,7 +25,7 @@ const (
 
 // job shows one job: when it runs next, what it takes, how it went, and what can be done.
 func (v *view) job(j scheduler.Job) g.Node {
-	words := jobs.Words(j.Schedule)
+	words := j.Schedule.Words()
 	if spec := j.Schedule.String(); words == spec || j.Schedule.Cron == "" {
 		words = strings.ToUpper(words[:min(1, len(words))]) + words[min(1, len(words)):]
 	} else {
@@ -275,7 +275,7 @@ func (v *view) editForm(j scheduler.Job) g.Node {
 	return h.Details(h.Summary(g.Text("Edit"), h.Span(h.Class("unseen"), g.Text(" "+j.Name))),
 		response.ScriptForm(h.Class("jobform"), h.Data("job", "PATCH "+layout.Path("api", "cron", j.ID)),
 			g.If(j.Tool == "", taskField(id, j.Text, false)),
-			v.whenField(id, jobs.Words(j.Schedule), j.Schedule.Zone),
+			v.whenField(id, j.Schedule.Words(), j.Schedule.Zone),
 			h.Div(h.Class("field"), h.Label(h.For(id+"-name"), g.Text("Name")),
 				h.Input(h.ID(id+"-name"), h.Name("name"), h.Value(j.Name), h.AutoComplete("off"))),
 			options(id, j),

@@ -18,7 +18,6 @@ import (
 	"parley/chat"
 	"parley/response"
 	"parley/scheduler"
-	"parley/scheduler/jobs"
 	"parley/scheduler/rehearsal"
 	"parley/web/layout"
 	"parley/when"
@@ -122,7 +121,7 @@ func (p *Pages) preview(w http.ResponseWriter, r *http.Request, _ chat.Sender) e
 		return response.BadRequest(plainly(err))
 	}
 	told := preview{
-		Words: jobs.Words(s), Every: int(read.Every / time.Second), Cron: read.Cron, At: read.At, Times: times,
+		Words: s.Words(), Every: int(read.Every / time.Second), Cron: read.Cron, At: read.At, Times: times,
 	}
 	zones := map[string]bool{}
 	for _, t := range times {
