@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strings"
 
 	"parley/backup"
 	"parley/chat"
+	"parley/cmd/gateway/toolview"
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
@@ -60,55 +60,21 @@ func (o ownerAPI) pages() []layout.Pages {
 
 // toolAdmin returns what the pages of policy, custom tools and approvals show and do.
 func (o ownerAPI) toolAdmin() toolpages.Admin {
+	pool := o.app.pool
+	view := toolview.View{Events: o.app.auditLog.Chain(), Usage: pool.Budget().Usage, Talks: pool.Sessions().Talks}
 	return toolpages.Admin{
 		Policy:    o.app.policy,
 		Custom:    o.app.customTools,
 		CustomOff: func() bool { return !o.app.now.Load().Tools.Custom.Enable },
 		Test:      toolboxOf(o.app).tryCustom,
-		People:    o.people,
+		People:    view.People,
 		RoleOf:    o.app.hub.Access().Role,
 		Approvals: o.app.pool.Sessions().Approvals,
 		Revoke:    o.app.pool.Sessions().Revoke,
 		Audit:     o.app.auditLog.Add,
-		Changes:   o.changes,
+		Changes:   view.Changes,
 		Zone:      o.app.Config.Zone(),
 	}
-}
-
-// changes lists the latest events of the audit log whose text begins with prefix: at most 20, of some days.
-func (o ownerAPI) changes(ctx context.Context, prefix string) (all []toolpages.Change, err error) {
-	events, err := o.app.auditLog.Chain().Tail(ctx, 20_000)
-	for _, e := range events {
-		if len(all) < 20 && e.Kind == "config" && strings.HasPrefix(e.What, prefix) {
-			all = append(all, toolpages.Change{Time: e.Time, Who: e.Who, What: e.What})
-		}
-	}
-	return all, err
-}
-
-// people lists who has used the agent lately. What an owner may know them by is the beginning of
-// their latest conversation, where a chat has the ID of the person.
-func (o ownerAPI) people(ctx context.Context) (all []toolpages.Person, err error) {
-	spent, err := o.app.pool.Budget().Usage(ctx)
-	if err != nil {
-		return nil, err
-	}
-	talks, err := o.app.pool.Sessions().Talks(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	about := map[string]string{}
-	for _, t := range slices.Backward(talks) { // the latest come first
-		at, _, _ := strings.Cut(string(t.Session), "/") // without the thread
-		about[at] = t.Title
-	}
-	for _, s := range spent {
-		p := toolpages.Person{ID: s.Who, About: about[s.Who]}
-		if s.Who != string(chat.TheOwner) && !slices.Contains(all, p) {
-			all = append(all, p)
-		}
-	}
-	return all, nil
 }
 
 // warnings are what an owner should look after, of the gateway and its config.
