@@ -24,7 +24,7 @@ func TestPreview(t *testing.T) {
 			}
 			w := newWorld(t)
 			w.zone = zone
-			w.step = time.Date(2000, 3, 24, 8, 30, 0, 0, zone).Sub(time.Now())
+			w.step = time.Until(time.Date(2000, 3, 24, 8, 30, 0, 0, zone))
 			read, err := when.Parse(words, w.now().In(zone))
 			if err != nil {
 				t.Fatal(err)

@@ -169,7 +169,7 @@ func (v *view) day(begin, end time.Time, isToday bool) g.Node {
 		now := v.now.In(v.zone)
 		ticks = append(ticks, tick("now", now.Hour()*60+now.Minute(), 4))
 	}
-	var list g.Node = h.P(h.Class("none"), g.Text("Nothing"))
+	list := h.P(h.Class("none"), g.Text("Nothing"))
 	if len(marks) > 0 {
 		list = h.Ul(g.Map(marks, v.mark))
 	}
