@@ -79,6 +79,7 @@ var rooms = map[string]string{
 	"tools/mcp/serve":       "chat llm scheduler scheduler/jobs store texts tools workspace",
 	"web/layout":            "chat response",
 	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout",
+	"web/configpages":       "chat response store web/layout",
 	"web/memorypages":       "chat memory response store web/layout",
 	"web/schedule":          "chat response scheduler scheduler/jobs scheduler/rehearsal web/layout when",
 	"web/toolpages":         "chat response store tools tools/custom tools/policy web/layout",
@@ -116,7 +117,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/layout web/mcppages web/memorypages web/schedule web/toolpages",
+	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/configpages web/layout web/mcppages web/memorypages web/schedule web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "imports memory/skills",

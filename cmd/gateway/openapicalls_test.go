@@ -75,6 +75,7 @@ func TestOpenAPI(t *testing.T) {
 	readConversations(owner, "telegram:"+strconv.Itoa(person))
 	changeJobs(owner)
 	changeMemory(owner)
+	changeConfig(owner)
 	w.tg.Say(9001, "let me in")
 	w.told(9001, "a code", func(texts []string) bool { return len(texts) > 0 })
 	changePeople(owner)
@@ -225,6 +226,21 @@ func changeMemory(owner apiClient) {
 	owner.call("POST", "/api/memory/changes/"+id+"/restore", nil, 409)
 	owner.call("POST", "/api/memory/changes/404/restore", nil, 404)
 	owner.call("POST", "/api/memory/corrections", map[string]any{"file": "MEMORY.md", "text": "- tea, green"}, 200)
+}
+
+func changeConfig(owner apiClient) {
+	owner.t.Helper()
+	said := owner.call("GET", "/api/config", nil, 200)
+	text, base := owner.field(said, "text"), owner.field(said, "sum")
+	owner.strict("POST", "/api/config", "ConfigOrder")
+	owner.strict("POST", "/api/config/check", "ConfigText")
+	owner.call("POST", "/api/config/check", map[string]any{"text": "{"}, 200)
+	owner.call("POST", "/api/config/check", map[string]any{"text": text + "\n"}, 200)
+	owner.call("POST", "/api/config", map[string]any{"base": base, "text": text + "\n"}, 200)
+	owner.call("POST", "/api/config", map[string]any{"base": base, "text": text}, 409)
+	id := owner.field(owner.call("GET", "/api/config", nil, 200), "versions", "0", "id")
+	owner.call("GET", "/api/config/versions/"+id, nil, 200)
+	owner.call("GET", "/api/config/versions/1", nil, 404)
 }
 
 func changePeople(owner apiClient) {

@@ -55,6 +55,7 @@ func (o ownerAPI) pages() []layout.Pages {
 	return []layout.Pages{
 		jobHostOf(o.app).pages(),
 		&memorypages.Pages{Notes: o.app.knowledge.notes, Zone: zone, Audit: o.app.auditLog.Add},
+		o.configPages(),
 	}
 }
 

@@ -33,6 +33,7 @@ func groups() []group {
 			{"/owner/usage", "Usage", "usage"},
 			{"/owner/errors", "Errors", "errors"},
 			{"/owner/audit", "Audit", "audit"},
+			{"/owner/config", "Config", "config"},
 		}},
 	}
 }

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/config"
+	"parley/web/configpages"
+)
+
+// configPages is the page on which owners edit the config.
+func (o ownerAPI) configPages() *configpages.Pages {
+	c := o.app.Config
+	return &configpages.Pages{
+		File:  &configpages.File{Path: c.File, History: filepath.Join(c.DataDir, "config-history")},
+		First: string(firstConfig),
+		Check: o.checkConfig,
+		Zone:  c.Zone(),
+		Audit: o.app.auditLog.Add,
+	}
+}
+
+// checkConfig says what is wrong with a text of the config, as a start would, or what it would change.
+func (o ownerAPI) checkConfig(text string) (v configpages.Verdict) {
+	next, err := config.Parse(o.app.Config.Source, []byte(text))
+	if err != nil {
+		v.Faults = configpages.FaultsOf(o.app.Config.File, err)
+	}
+	if next == nil {
+		return v
+	}
+	v.Literal = slices.ContainsFunc(next.Secrets, func(s string) bool { return strings.Contains(text, `"`+s+`"`) })
+	if len(v.Faults) > 0 {
+		return v
+	}
+	if _, err := next.Rules(); err != nil {
+		v.Faults = configpages.FaultsOf(o.app.Config.File, err)
+		return v
+	}
+	v.Warnings = append(next.Removed, next.Warnings()...)
+	v.Changed, v.Restart = config.Renew(o.app.now.Load(), next)
+	return v
+}
