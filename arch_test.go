@@ -82,6 +82,7 @@ var rooms = map[string]string{
 	"web/configpages":       "chat response store web/layout",
 	"web/memorypages":       "chat memory response store web/layout",
 	"web/schedule":          "chat response scheduler scheduler/jobs scheduler/rehearsal web/layout when",
+	"web/peoplepages":       "channels/admission chat llm response store web/layout",
 	"web/toolpages":         "chat response store tools tools/custom tools/policy web/layout",
 }
 
@@ -117,7 +118,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/configpages web/layout web/mcppages web/memorypages web/schedule web/toolpages",
+	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/configpages web/layout web/mcppages web/memorypages web/peoplepages web/schedule web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "imports memory/skills",

@@ -33,7 +33,7 @@ func (a *admin) views() []route {
 		view("/owner/tools", "/api/tools", "Tools", a.listTools, show.tools),
 		view("/owner/memory/changes", "/api/memory/changes", "Memory changes", a.changes, show.changes),
 		view("/owner/memory/changes/{id}", "/api/memory/changes/{id}", "Memory change", a.changed, show.changed),
-		view("/owner/people", "/api/people", "People and keys", a.members, show.members),
+		view("/owner/people/access", "/api/people", "Invitations and keys", a.members, show.members),
 		view("/owner/errors", "/api/errors", "Errors", a.errors, show.errors),
 		view("/owner/audit", "/api/audit", "Audit", a.events, show.events),
 	)

@@ -36,7 +36,7 @@ const nameHelp = "lower-case letters, digits, dots and dashes"
 func (p pages) members(m members) g.Group {
 	columns := []string{"Key", "Person", "Sessions", "Created", "Action"}
 	return g.Group{
-		layout.Heading("invited", "People"),
+		layout.Heading("invited", "Invited to the web page"),
 		layout.Table("invited", []string{"Name", "Invited", "Action"}, "", p.personRows(m.People)),
 		response.ScriptForm(h.Data("post", "/api/people"),
 			h.Label(h.For("name"), g.Text("Invite somebody")),

@@ -309,7 +309,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("made %+v", made)
 	}
 	for what, text := range map[string]string{
-		"list": read(t, f.want(t, 200, asking{path: "/api/people", by: boss})), "page": read(t, f.want(t, 200, asking{path: "/owner/people", by: boss})),
+		"list": read(t, f.want(t, 200, asking{path: "/api/people", by: boss})), "page": read(t, f.want(t, 200, asking{path: "/owner/people/access", by: boss})),
 		"store": f.dump(t), "audit": strings.Join(f.audited, "\n"),
 	} {
 		if strings.Contains(text, made.Secret) || !strings.Contains(text, made.Last) {

@@ -42,6 +42,17 @@ func (c *Control) Pairings(ctx context.Context) ([]Pairing, error) {
 	return slices.DeleteFunc(all, func(p Pairing) bool { return p.Granted }), err
 }
 
+// Paired returns the people whom owners let in by a code.
+func (c *Control) Paired(ctx context.Context) (all []Pairing, err error) {
+	for e, err := range c.paired.Each(ctx, "") {
+		if err != nil {
+			return nil, fmt.Errorf("read who is paired: %w", err)
+		}
+		all = append(all, e.Value)
+	}
+	return all, nil
+}
+
 // Approve lets the sender with that code talk from now on, and tells them. It
 // returns ErrNoPairing for an unknown code. Approving twice is harmless.
 func (c *Control) Approve(ctx context.Context, code string) (Pairing, error) {

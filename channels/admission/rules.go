@@ -78,6 +78,15 @@ func (r Rules) Role(channel, id string) chat.Role {
 // Owners lists the owners: "channel:id", or a channel that only owners can reach.
 func (r Rules) Owners() []string { return slices.Sorted(maps.Keys(r.owners)) }
 
+// Allowed lists the IDs that may talk, by channel: "*" is everybody.
+func (r Rules) Allowed() map[string][]string {
+	all := map[string][]string{}
+	for channel, ids := range r.allow {
+		all[channel] = slices.Sorted(maps.Keys(ids))
+	}
+	return all
+}
+
 // Warnings names the rules that admit everybody, for the log of each start.
 func (r Rules) Warnings() []string {
 	var warnings []string

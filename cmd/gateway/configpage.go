@@ -24,14 +24,9 @@ func (o ownerAPI) configPages() *configpages.Pages {
 // checkConfig says what is wrong with a text of the config, as a start would, or what it would change.
 func (o ownerAPI) checkConfig(text string) (v configpages.Verdict) {
 	next, err := config.Parse(o.app.Config.Source, []byte(text))
+	v.Literal = slices.ContainsFunc(next.Secrets, func(s string) bool { return strings.Contains(text, `"`+s+`"`) })
 	if err != nil {
 		v.Faults = configpages.FaultsOf(o.app.Config.File, err)
-	}
-	if next == nil {
-		return v
-	}
-	v.Literal = slices.ContainsFunc(next.Secrets, func(s string) bool { return strings.Contains(text, `"`+s+`"`) })
-	if len(v.Faults) > 0 {
 		return v
 	}
 	if _, err := next.Rules(); err != nil {

@@ -259,6 +259,10 @@ func changePeople(owner apiClient) {
 	code := owner.field(owner.call("GET", "/api/status", nil, 200), "pairings", "0", "code")
 	owner.call("POST", "/api/pairings/"+code+"/approve", nil, 200)
 	owner.call("POST", "/api/pairings/aaaaaaaa/approve", nil, 404)
+	owner.call("GET", "/api/people/everybody", nil, 200)
+	owner.strict("POST", "/api/people/unpair", "Unpairing")
+	owner.call("POST", "/api/people/unpair", map[string]any{"id": "telegram:9001"}, 204)
+	owner.call("POST", "/api/people/unpair", map[string]any{"id": "telegram:9001"}, 404)
 }
 
 func sendAgain(owner apiClient) {

@@ -14,6 +14,7 @@ import (
 	"parley/web/layout"
 	"parley/web/mcppages"
 	"parley/web/memorypages"
+	"parley/web/peoplepages"
 	"parley/web/toolpages"
 )
 
@@ -56,6 +57,11 @@ func (o ownerAPI) pages() []layout.Pages {
 		jobHostOf(o.app).pages(),
 		&memorypages.Pages{Notes: o.app.knowledge.notes, Zone: zone, Audit: o.app.auditLog.Add},
 		o.configPages(),
+		&peoplepages.Pages{
+			Access: o.app.hub.Access(), Talks: o.app.pool.Sessions().Talks, Usage: o.app.pool.Budget().Usage,
+			Limit: func() (int, float64) { l := o.app.now.Load().Limits["person"]; return l.Tokens, l.Money },
+			Zone:  zone, Audit: o.app.auditLog.Add,
+		},
 	}
 }
 
