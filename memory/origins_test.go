@@ -129,8 +129,8 @@ func TestOriginOfOlderLines(t *testing.T) {
 	if _, err := a.Log(t.Context(), "owner", 1); err != nil {
 		t.Fatal(err)
 	}
-	for k := range a.origins.Keys(t.Context(), "") {
-		if err := a.origins.Delete(t.Context(), k); err != nil {
+	for k, err := range a.origins.Keys(t.Context(), "") {
+		if err := errors.Join(err, a.origins.Delete(t.Context(), k)); err != nil {
 			t.Fatal(err)
 		}
 	}

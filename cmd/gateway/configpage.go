@@ -1,9 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"parley/config"
 	"parley/web/configpages"
@@ -24,12 +23,9 @@ func (o ownerAPI) configPages() *configpages.Pages {
 // checkConfig says what is wrong with a text of the config, as a start would, or what it would change.
 func (o ownerAPI) checkConfig(text string) (v configpages.Verdict) {
 	next, err := config.Parse(o.app.Config.Source, []byte(text))
-	v.Literal = slices.ContainsFunc(next.Secrets, func(s string) bool { return strings.Contains(text, `"`+s+`"`) })
-	if err != nil {
-		v.Faults = configpages.FaultsOf(o.app.Config.File, err)
-		return v
-	}
-	if _, err := next.Rules(); err != nil {
+	v.Literal = configpages.Quotes(text, next.Secrets)
+	_, refused := next.Rules()
+	if err = cmp.Or(err, refused); err != nil {
 		v.Faults = configpages.FaultsOf(o.app.Config.File, err)
 		return v
 	}

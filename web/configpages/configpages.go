@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,11 @@ type Fault struct {
 	Line   int    `json:"line,omitempty"` // from 1; 0: of no line
 	Column int    `json:"column,omitempty"`
 	Text   string `json:"text"` // what is wrong, and what to do
+}
+
+// Quotes reports whether one of the secrets is a text in a config.
+func Quotes(text string, secrets []string) bool {
+	return slices.ContainsFunc(secrets, func(s string) bool { return strings.Contains(text, `"`+s+`"`) })
 }
 
 var place = lazyregexp.New(`^(\d+):(\d+): `)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -231,7 +232,7 @@ func (p *Pages) limit() string {
 	tokens, money := p.Limit()
 	var limits []string
 	if tokens > 0 {
-		limits = append(limits, fmt.Sprintf("%d tokens", tokens))
+		limits = append(limits, grouped(tokens)+" tokens")
 	}
 	if money > 0 {
 		limits = append(limits, fmt.Sprintf("%.2f in money", money))
@@ -264,18 +265,30 @@ func (p *Pages) row(one Person) g.Node {
 	return h.Tr(
 		layout.RowHead(g.Text(name), g.If(one.Name != "", g.Group{g.Text(" "), h.Small(g.Text(one.Name))})),
 		layout.TextCell("", role, h.Br(), h.Small(g.Text(one.Why))),
-		layout.Cell(one.Seen),
+		h.Td(h.Class("times"), g.Text(one.Seen)),
 		layout.Cell(used(one.Today)),
 		layout.Cell(used(one.Month)),
 		h.Td(action),
 	)
 }
 
+// grouped writes n with a space between groups of three digits.
+func grouped(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return grouped(n/1000) + fmt.Sprintf("\u00a0%03d", n%1000)
+}
+
 func used(u Used) string {
 	if u.Answers+u.Tokens == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d answers, %d tokens", u.Answers, u.Tokens)
+	answers := "answers"
+	if u.Answers == 1 {
+		answers = "answer"
+	}
+	text := fmt.Sprintf("%d %s, %s tokens", u.Answers, answers, grouped(u.Tokens))
 	if u.Cost > 0 {
 		text += fmt.Sprintf(", %.2f", u.Cost)
 	}
