@@ -73,7 +73,9 @@ func TestUnknownConversation(t *testing.T) {
 	const want = "nothing is stored of a conversation telegram:42: parley sessions list shows all there are; " +
 		"it may have been deleted, or removed because it was old"
 	for name, do := range map[string]func(context.Context, string) error{
-		"show": c.PrintSession, "export": c.ExportSession, "delete": c.DeleteSession,
+		"show":   func(ctx context.Context, session string) error { return c.PrintSession(ctx, session, false) },
+		"json":   func(ctx context.Context, session string) error { return c.PrintSession(ctx, session, true) },
+		"export": c.ExportSession, "delete": c.DeleteSession,
 		"replay": func(ctx context.Context, session string) error {
 			_, err := c.Recording(ctx, session)
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,8 +112,7 @@ func (c *Client) PrintSessions(ctx context.Context, words []string) error {
 		Talks []chat.Talk
 		Found []chat.Find
 	}
-	query := url.QueryEscape(strings.Join(words, " "))
-	if err := c.Ask(ctx, "GET", "/api/sessions?q="+query, nil, &all); err != nil {
+	if err := c.Ask(ctx, "GET", SessionsPath(words), nil, &all); err != nil {
 		return err
 	}
 	t := c.newTable()
@@ -129,6 +129,11 @@ func (c *Client) PrintSessions(ctx context.Context, words []string) error {
 	return t.flush()
 }
 
+// SessionsPath returns where the owner's API lists conversations, or where words were said if there are any.
+func SessionsPath(words []string) string {
+	return "/api/sessions?q=" + url.QueryEscape(strings.Join(words, " "))
+}
+
 func sessionPath(session string) string { return "/api/sessions/" + url.PathEscape(session) }
 
 // sessionError returns err, in words for the operator if it is that there is no such session.
@@ -141,7 +146,10 @@ func sessionError(session string, err error) error {
 }
 
 // PrintSession prints a conversation with its tool calls.
-func (c *Client) PrintSession(ctx context.Context, session string) error {
+func (c *Client) PrintSession(ctx context.Context, session string, asJSON bool) error {
+	if asJSON {
+		return sessionError(session, c.PrintJSON(ctx, sessionPath(session)))
+	}
 	var conversation struct{ Entries []chat.Entry }
 	if err := c.Ask(ctx, "GET", sessionPath(session), nil, &conversation); err != nil {
 		return sessionError(session, err)
@@ -189,7 +197,7 @@ func (c *Client) copyAnswer(ctx context.Context, w io.Writer, path string) error
 }
 
 // PrintAudit prints the end of the audit log and verifies all of it.
-func (c *Client) PrintAudit(ctx context.Context) error {
+func (c *Client) PrintAudit(ctx context.Context, asJSON bool) error {
 	var log struct {
 		Events  []audit.Event
 		Verdict struct {
@@ -201,6 +209,12 @@ func (c *Client) PrintAudit(ctx context.Context) error {
 		return err
 	}
 	t := c.newTable()
+	if asJSON {
+		if err := json.NewEncoder(c.Out).Encode(log); err != nil {
+			return err
+		}
+		log.Events = nil
+	}
 	for _, e := range log.Events {
 		t.row(e.Time.In(c.Zone).Format(time.DateTime), e.Kind, chat.OneLine(e.Who), chat.OneLine(e.What))
 	}
@@ -209,6 +223,9 @@ func (c *Client) PrintAudit(ctx context.Context) error {
 	}
 	if !log.Verdict.Whole {
 		return errors.New("the audit log is not as it was written: " + log.Verdict.Why)
+	}
+	if asJSON {
+		return nil
 	}
 	_, err := fmt.Fprintln(c.Out, "The audit log is as it was written.")
 	return err

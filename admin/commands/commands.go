@@ -31,7 +31,8 @@ type Config struct {
 func New(c Config) []*cobra.Command {
 	s := commands{c}
 	return []*cobra.Command{
-		s.sessions(), s.jobs(), s.audit(), s.pair(), s.status(), s.backup(), s.link(), s.key(), s.replay(), s.mcp(),
+		s.sessions(), s.jobs(), s.audit(), s.pair(), s.status(), s.usage(), s.backup(),
+		s.link(), s.key(), s.replay(), s.mcp(),
 	}
 }
 
@@ -70,23 +71,36 @@ func newGroup(use, short string) *cobra.Command {
 // sessions returns the commands for past conversations.
 func (s commands) sessions() *cobra.Command {
 	all := newGroup("sessions", "List, read, search, export and delete past conversations")
-	list := func(ctx context.Context, c *admin.Client, words []string) error { return c.PrintSessions(ctx, words) }
+	asJSON := false
+	all.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	list := func(ctx context.Context, c *admin.Client, words []string) error {
+		if asJSON {
+			return c.PrintJSON(ctx, admin.SessionsPath(words))
+		}
+		return c.PrintSessions(ctx, words)
+	}
+	show := func(ctx context.Context, c *admin.Client, args []string) error {
+		return c.PrintSession(ctx, args[0], asJSON)
+	}
 	all.AddCommand(
 		s.command("list", "List conversations, the latest first", cobra.NoArgs, list),
 		s.command("search WORDS…", "Search all conversations", cobra.MinimumNArgs(1), list),
-		s.command("show SESSION", "Print a conversation with its tool calls", cobra.ExactArgs(1),
-			func(ctx context.Context, c *admin.Client, args []string) error { return c.PrintSession(ctx, args[0]) }),
+		s.command("show SESSION", "Print a conversation with its tool calls", cobra.ExactArgs(1), show),
 		s.command("export SESSION", "Print a conversation as Markdown, for a file", cobra.ExactArgs(1),
 			func(ctx context.Context, c *admin.Client, args []string) error { return c.ExportSession(ctx, args[0]) }),
-		s.command("delete SESSION", "Delete a conversation for good", cobra.ExactArgs(1),
+		s.confirmed(s.command("delete SESSION", "Delete a conversation for good", cobra.ExactArgs(1),
 			func(ctx context.Context, c *admin.Client, args []string) error { return c.DeleteSession(ctx, args[0]) }),
+			"Delete the conversation %s for good?"),
 	)
 	return all
 }
 
 func (s commands) audit() *cobra.Command {
-	return s.command("audit", "Show the audit log and verify it", cobra.NoArgs,
-		func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintAudit(ctx) })
+	asJSON := false
+	cmd := s.command("audit", "Show the audit log and verify it", cobra.NoArgs,
+		func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintAudit(ctx, asJSON) })
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }
 
 func (s commands) pair() *cobra.Command {
@@ -101,8 +115,25 @@ func (s commands) pair() *cobra.Command {
 }
 
 func (s commands) status() *cobra.Command {
-	return s.command("status", "Show the gateway's status", cobra.NoArgs,
-		func(ctx context.Context, c *admin.Client, _ []string) error { return c.PrintStatus(ctx) })
+	return s.printing("status", "Show the gateway's status", "/api/status", (*admin.Client).PrintStatus)
+}
+
+func (s commands) usage() *cobra.Command {
+	return s.printing("usage", "Show the tokens used and their cost, by person, model and day", "/api/usage",
+		(*admin.Client).PrintUsage)
+}
+
+// printing returns a command that prints something, or with --json what the owner's API says of it at path.
+func (s commands) printing(use, short, path string, show func(*admin.Client, context.Context) error) *cobra.Command {
+	asJSON := false
+	cmd := s.command(use, short, cobra.NoArgs, func(ctx context.Context, c *admin.Client, _ []string) error {
+		if asJSON {
+			return c.PrintJSON(ctx, path)
+		}
+		return show(c, ctx)
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }
 
 func (s commands) backup() *cobra.Command {

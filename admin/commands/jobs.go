@@ -41,8 +41,9 @@ func (s commands) jobs() *cobra.Command {
 			func(ctx context.Context, c *admin.Client, args []string) error {
 				return c.PrintHistory(ctx, args[0], j.asJSON)
 			}),
-		s.command("remove ID", "Remove a job", checkOneJob,
+		s.confirmed(s.command("remove ID", "Remove a job", checkOneJob,
 			func(ctx context.Context, c *admin.Client, args []string) error { return c.RemoveJob(ctx, args[0]) }),
+			"Remove the job %s?"),
 		s.command("enable ID", "Enable a job", checkOneJob,
 			func(ctx context.Context, c *admin.Client, args []string) error {
 				return c.EnableJob(ctx, args[0], true)

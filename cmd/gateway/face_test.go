@@ -261,13 +261,26 @@ func TestWebFace(t *testing.T) {
 	if out, code := w.run("", "status"); code != 0 || !strings.Contains(out, "telegram") {
 		t.Errorf("status: %d: %s", code, out)
 	}
+	for _, args := range [][]string{
+		{"status", "--json"}, {"usage", "--json"}, {"audit", "--json"}, {"sessions", "list", "--json"},
+		{"sessions", "search", "--json", "notes"}, {"sessions", "show", "--json", "web:owner/" + c},
+	} {
+		var answer map[string]any
+		out, code := w.run("", args...)
+		if err := json.Unmarshal([]byte(out), &answer); code != 0 || err != nil || len(answer) == 0 {
+			t.Errorf("%q: %d, %v: %s", args, code, err, out)
+		}
+	}
+	if out, code := w.run("", "usage"); code != 0 || !strings.Contains(out, "By person") || !strings.Contains(out, " turn") {
+		t.Errorf("usage: %d: %s", code, out)
+	}
 	if status, _ := v.do("DELETE", "/c/"+c, nil); status >= 300 {
 		t.Errorf("delete: %d", status)
 	}
 	if out, _ := w.run("", "sessions", "list"); strings.Contains(out, c) {
 		t.Errorf("a deleted conversation is listed: %s", out)
 	}
-	if out, code := w.run("", "sessions", "delete", "web:owner/"+c); code != exitFailure {
+	if out, code := w.run("", "sessions", "delete", "--yes", "web:owner/"+c); code != exitFailure {
 		t.Errorf("what is gone is deleted once more: %d: %s", code, out)
 	}
 	if strings.Contains(w.log.String(), adminToken) {
