@@ -28,6 +28,7 @@ const (
 	BucketPaired           = "paired"
 	BucketPairing          = "pairing"
 	BucketPolicy           = "policy"
+	BucketPush             = "web/push"
 	BucketPrompts          = "prompts"
 	BucketPromptUses       = "prompt uses"
 	BucketQuestions        = "questions"
@@ -45,6 +46,7 @@ const (
 	LogAudit = "audit"
 
 	QueueInbox = "inbox"
+	QueuePush  = "web/push"
 )
 
 // Of the names that follow there is one for each channel, conversation or session.
@@ -114,6 +116,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketPaired, "people who were let in", "owners, who unpair them"},
 		{"bucket", BucketPairing, "requests to be let in", "channels, after an hour"},
 		{"bucket", BucketPolicy, "who may use which tools", "owners, who change it: one value per target"},
+		{"bucket", BucketPush, "browsers to be notified, and our key", "channels/web/notify, 60 days after a visit"},
 		{"bucket", BucketPrompts, "long texts of model requests", "retention.conversations, after the last use"},
 		{"bucket", BucketPromptUses, "when these were last used", "agent, with the text"},
 		{"bucket", BucketQuestions, "questions and answers", "channels, 48 hours after the answer, or after 30 days"},
@@ -139,6 +142,7 @@ func Catalogue() []Collection {
 		{"log", LogSession("SESSION", ""), "the records of a conversation", "retention.conversations"},
 
 		{"queue", QueueInbox, "messages to be answered", "agent, when they are answered"},
+		{"queue", QueuePush, "notifications to be sent", "channels/web/notify, when sent, or after an hour"},
 		{"queue", QueueOutbox("CHANNEL"), "replies to be sent", "channels, when they are sent or dead letters"},
 	}
 }

@@ -72,7 +72,8 @@ func (n names) isOwn(origin, host string) bool {
 // headers are set on every answer (R-S5). Mounted handlers may change their own.
 var headers = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
-		"media-src 'self' blob:; frame-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; " +
+		"media-src 'self' blob:; frame-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; " +
+		"base-uri 'none'; " +
 		"frame-ancestors 'none'",
 	"X-Content-Type-Options":       "nosniff",
 	"X-Frame-Options":              "DENY",

@@ -35,6 +35,8 @@ type Config struct {
 	// Chat serves all other paths to signed-in people: who is the owner or was
 	// invited. It limits its bodies itself. nil: there is none.
 	Chat func(w http.ResponseWriter, r *http.Request, who chat.Sender)
+	// App serves /app/ to everybody: what makes the chat page an app, such as its icons.
+	App http.Handler
 	// API serves /v1/ to holders of a key, which is issued to a person and a
 	// prefix of sessions. It limits its bodies itself.
 	API func(w http.ResponseWriter, r *http.Request, who chat.Sender, prefix string)
@@ -158,6 +160,9 @@ func (s *Server) routes() []route {
 	if s.cfg.SignIn != nil {
 		own = append(own, route{"GET /oauth/", anyone, s.serviceSignIn})
 	}
+	if s.cfg.App != nil {
+		own = append(own, route{"GET " + appPath, anyone, s.app})
+	}
 	return slices.Concat(own, s.admin.views(), s.admin.actions(), s.admin.others())
 }
 
@@ -272,6 +277,14 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request, _ visitor) erro
 // serviceSignIn serves the pages by which people sign in to services.
 func (s *Server) serviceSignIn(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	s.cfg.SignIn.ServeHTTP(w, r)
+	return nil
+}
+
+// appPath is where the files are that make the chat page an app.
+const appPath = "/app/"
+
+func (s *Server) app(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	s.cfg.App.ServeHTTP(w, r)
 	return nil
 }
 

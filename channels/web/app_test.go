@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"parley/channels/web/app"
 	"parley/chat"
 	"parley/web/webtest"
 )
@@ -21,7 +26,7 @@ func TestApp(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"drawer": drawer, "targets": targets, "keyboard": keyboard,
-		"unread": unread, "uploads": uploadsFail, "tab of somebody else": othersTab,
+		"unread": unread, "notifications": notifications, "away": away, "clicked": clicked, "worker": worker, "uploads": uploadsFail, "tab of somebody else": othersTab,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -269,9 +274,182 @@ func unread(t *testing.T, browser context.Context) {
 	b.until(badge(2))
 	b.click(`#talks a[href="/c/notices"]`)
 	b.until(`location.pathname === "/c/notices" && document.title === "(1) Notices – Parley" && document.querySelector("#talks .badge")?.title === "Waiting for your answer"`)
-	b.until(`fetch("/talks").then((r) => r.json()).then((all) => window.known = !all.some((t) => t.unread)), window.known`)
+	b.until(`(fetch("/talks").then((r) => r.json()).then((all) => window.known = !all.some((t) => t.unread)), window.known)`)
 	b.do(chromedp.Navigate(h.at + "/c/first"))
 	b.until(plain + ` && ` + none)
 	other := h.tab(t, browser) // what was seen in one tab is so in all
 	other.until(plain + ` && ` + none)
+}
+
+// pushes is a browser in which notifications are allowed, as is everything that headless Chromium has of them: it has
+// no push service, so what one would bring is handed to the worker by hand.
+func (b *tab) pushes() {
+	b.Helper()
+	info, err := chromedp.Call(b.ctx, target.GetTargetInfo, target.GetTargetInfoParams{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, err = chromedp.Call(b.ctx, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
+		Permission: &cdpbrowser.PermissionDescriptor{Name: "notifications"}, Setting: "granted", Origin: b.at,
+		BrowserContextID: info.TargetInfo.BrowserContextID,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+const shown = `navigator.serviceWorker.ready.then((w) => w.getNotifications()).then((all) => window.shown = all.map((n) => [n.title, n.body, n.tag, n.data.url].join("|")).join("\n"))`
+
+// notifications: they are asked for in the menu; while the tab is in the background, what is said is shown once, in
+// words or without, and taken back when the tab is in sight. Signing out ends them.
+func notifications(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "incognito")
+	b.pushes()
+	b.tells(t, "hello")
+	b.click("#bell")
+	b.until(`document.querySelector("#notify[open]")`)
+	b.click("#notify-on")
+	b.until(`document.querySelector("#notify-on").checked && document.querySelector("#notify-said").textContent.startsWith("They come while this page is open")`)
+	b.shot("notifications")
+	b.click("#notify .bar button")
+	h.says(t, chat.Reply{ID: "a0", Text: "in sight"})
+	b.until(`document.querySelector("#entries").innerText.includes("in sight")`)
+	b.hide(true)
+	h.says(t, chat.Reply{ID: "a1", Text: "It is **done**."})
+	b.until(`(` + shown + `, window.shown) === "hello|It is done.|a1|/c/first"`)
+	b.hide(false)
+	b.until(`(` + shown + `, window.shown) === ""`)
+	b.click("#bell")
+	b.click("#notify-private")
+	b.until(`document.querySelector("#notify-private").checked && document.querySelector("#notify-said").textContent.startsWith("They come")`)
+	b.click("#notify .bar button")
+	b.hide(true)
+	h.says(t, chat.Reply{ID: "q1", Text: "May I?", Ask: &chat.Question{ID: "q1", Choices: []string{"Yes", "No"}}})
+	b.until(`(` + shown + `, window.shown) === "Parley|Your answer is needed|q1|/c/first"`)
+	b.hide(false)
+	b.click("#leave")
+	b.until(`Object.keys(localStorage).every((k) => !k.startsWith("notify/"))`)
+}
+
+// worker: the service worker says plainly that Parley is out of reach, keeps nothing else, and is replaced by that of
+// another version, which removes what the old one kept. A click on a notification opens the conversation.
+func worker(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "ERR_", "502")
+	b.tells(t, "a private matter")
+	b.until(`navigator.serviceWorker.controller`)
+	const kept = `caches.keys().then(async (names) => { let all = []; for (const n of names) for (const r of await (await caches.open(n)).keys()) all.push(new URL(r.url).pathname); return names.length + " " + all.sort().join(" ") })`
+	if all := eval[string](b, kept); all != "1 /app/offline.css /app/offline.html" {
+		t.Errorf("the worker keeps %s", all)
+	}
+	before := eval[string](b, `caches.keys().then((n) => n.join())`)
+	h.away.Store(true)
+	b.do(chromedp.Navigate(h.at + "/c/first"))
+	b.until(`document.querySelector("h1").textContent === "Parley is out of reach" && getComputedStyle(document.querySelector("a")).display === "inline-flex"`)
+	b.shot("offline")
+	b.do(chromedp.EmulateViewport(390, 844))
+	b.shot("phone-offline")
+	h.away.Store(false)
+	b.click("a") // try again
+	b.until(`document.querySelector("#entries")?.innerText.includes("a private matter") && document.querySelector("#state").dataset.text === ""`)
+
+	other, err := app.New("another version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.app.Store(other)
+	b.do(chromedp.Reload())
+	b.until(`navigator.serviceWorker.controller && (caches.keys().then((n) => window.names = n.join()), window.names?.startsWith("parley-")) && !window.names.includes("` + before + `")`)
+	if all := eval[string](b, kept); all != "1 /app/offline.css /app/offline.html" {
+		t.Errorf("after an upgrade there is %s", all)
+	}
+
+	if bad := eval[string](b, `fetch("/app/manifest.webmanifest").then((r) => r.json()).then(async (m) => {
+		let bad = m.start_url === "/" && m.display === "standalone" ? "" : "manifest ";
+		for (const i of m.icons) {
+			const image = new Image();
+			image.src = i.src;
+			await image.decode();
+			if (image.naturalWidth + "x" + image.naturalHeight !== i.sizes) bad += i.src;
+		}
+		return bad + (document.querySelector("link[rel=manifest]") ? "" : "no link");
+	})`); bad != "" {
+		t.Errorf("the manifest is wrong: %s", bad)
+	}
+}
+
+// away: who has no page in sight is told by push, once, and a page in sight spares it.
+func away(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "400")
+	b.tells(t, "hello")
+	phone := h.push.Subscribe(eval[string](b, `fetch("/push").then((r) => r.json()).then((r) => r.key)`))
+	sub, err := json.Marshal(map[string]any{"subscription": phone.Subscription, "private": false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(body string) float64 {
+		return eval[float64](b, `fetch("/push", {method: "PUT", headers: {"X-Parley": "1", "Content-Type": "application/json"}, body: `+strconv.Quote(body)+`}).then((r) => r.status)`)
+	}
+	if status := put(string(sub)); status != 204 {
+		t.Fatalf("subscribing: %v", status)
+	}
+	if status := put(strings.Replace(string(sub), "https://", "http://", 1)); status != 400 {
+		t.Errorf("a subscription by http: %v", status)
+	}
+	h.says(t, chat.Reply{ID: "a1", Text: "in sight"})
+	b.until(`document.querySelector("#entries").innerText.includes("in sight")`)
+	b.until(`(fetch("/talks").then((r) => r.json()).then((all) => window.known = !all.some((t) => t.unread)), window.known)`)
+	b.hide(true)
+	h.says(t, chat.Reply{ID: "a2", Text: "The **bread** is done."})
+	h.says(t, chat.Reply{ID: "a2", Text: "The **bread** is done."}) // the outbox repeats it
+	h.says(t, chat.Reply{ID: "q1", Text: "May I?", Ask: &chat.Question{ID: "q1", Choices: []string{"Yes", "No"}}})
+	for _, want := range []string{
+		`{"title":"hello","text":"The bread is done.","tag":"a2","url":"/c/first"}`,
+		`{"title":"hello","text":"❓ May I?","tag":"q1","url":"/c/first"}`,
+	} {
+		select {
+		case got := <-phone.Got:
+			if got != want {
+				t.Errorf("the phone got %s, not %s", got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the phone got nothing")
+		}
+	}
+	if len(phone.Got) > 0 {
+		t.Errorf("the phone also got %s", <-phone.Got)
+	}
+}
+
+// clicked: a push shows a notification, and a click on it opens its conversation in the tab that is there. The events
+// are handed to the real worker: headless Chromium has neither a push service nor a place to click.
+func clicked(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	b.pushes()
+	h.says(t, chat.Reply{ID: "n1", Text: "The bread is done", To: h.Direct("owner")})
+	b.do(chromedp.Navigate(h.at + "/c/first"))
+	b.until(`navigator.serviceWorker.controller`)
+	all, err := chromedp.Targets(b.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(all, func(i *target.Info) bool { return i.Type == "service_worker" && strings.HasPrefix(i.URL, h.at) })
+	if at < 0 {
+		t.Fatal("no worker")
+	}
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithTargetID(all[at].TargetID))
+	defer end()
+	dispatch := func(js string) {
+		t.Helper()
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](js, chromedp.EvalAwaitPromise)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dispatch(`self.dispatchEvent(new PushEvent("push", { data: JSON.stringify({ title: "Notices", text: "The bread is done", tag: "n1", url: "/c/notices" }) })), true`)
+	b.until(`(` + shown + `, window.shown) === "Notices|The bread is done|n1|/c/notices"`)
+	dispatch(`self.registration.getNotifications().then(([notification]) => (self.dispatchEvent(new NotificationEvent("notificationclick", { notification })), true))`)
+	b.until(`location.pathname === "/c/notices" && document.querySelector("#entries").innerText.includes("The bread is done")`)
 }

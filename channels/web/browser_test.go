@@ -31,6 +31,9 @@ import (
 	"parley/channels"
 	"parley/channels/greeting"
 	"parley/channels/web"
+	"parley/channels/web/app"
+	"parley/channels/web/notify"
+	"parley/channels/webpush/webpushtest"
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
@@ -49,6 +52,8 @@ type home struct {
 	bytes atomic.Int64             // that were sent, headers left out
 	full  atomic.Bool              // uploads do not fit on the disk
 	who   atomic.Pointer[string]   // who is signed in; nil: the owner
+	app   atomic.Pointer[app.Handler]
+	push  *webpushtest.Service
 	dir   string
 	n     atomic.Int64
 	list  sync.Mutex
@@ -56,14 +61,19 @@ type home struct {
 }
 
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
-	"media-src 'self' blob:; frame-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	"media-src 'self' blob:; frame-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func newHome(t testing.TB) *home {
 	t.Helper()
 	h := &home{heard: make(chan chat.Message, 100), dir: t.TempDir()}
+	h.push = webpushtest.New(t)
+	kept := mem.New()
+	notices := notify.New(notify.Config{
+		Store: kept, Client: h.push.Client(), Log: slog.New(slog.DiscardHandler), Home: func() string { return h.at },
+	})
 	var err error
 	h.Channel, err = web.New(web.Config{
-		Name: "web", Store: mem.New(), MaxFile: 1 << 20, Log: slog.New(slog.DiscardHandler),
+		Name: "web", Store: kept, MaxFile: 1 << 20, Log: slog.New(slog.DiscardHandler), Notify: notices,
 		Open: func(p string) (*os.File, error) { return os.Open(filepath.Join(h.dir, path.Base(p))) },
 		Save: h.save,
 		Search: func(_ context.Context, _, words string) ([]chat.Find, error) {
@@ -135,6 +145,14 @@ func (h *home) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	if r.Method != http.MethodGet && r.Header.Get("X-Parley") == "" {
 		http.Error(w, "not ours", http.StatusForbidden)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/app/") {
+		if other := h.app.Load(); other != nil {
+			other.ServeHTTP(w, r)
+			return
+		}
+		h.App().ServeHTTP(w, r)
 		return
 	}
 	who := chat.Sender{ID: "owner", Name: "Ada", Role: chat.Owner}

@@ -10,6 +10,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"parley/channels/greeting"
+	"parley/channels/web/app"
 	"parley/chat"
 	"parley/response"
 )
@@ -77,6 +78,10 @@ func (p page) head() g.Node {
 		h.TitleEl(g.Text(p.Title+" – Parley")),
 		h.Link(h.Rel("icon"), h.Href(p.Assets+"/icon.svg")),
 		h.Script(h.Src(p.Assets+"/theme.js")), // before anything is drawn
+		h.Link(h.Rel("apple-touch-icon"), h.Href(app.Path+"apple-180.png")),
+		h.Link(h.Rel("manifest"), h.Href(app.Path+"manifest.webmanifest")),
+		h.Meta(h.Name("theme-color"), h.Content("#fbfaf8"), g.Attr("media", "(prefers-color-scheme: light)")),
+		h.Meta(h.Name("theme-color"), h.Content("#16181b"), g.Attr("media", "(prefers-color-scheme: dark)")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/page.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/app.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/blocks.css")),
@@ -112,6 +117,7 @@ func (p page) side() g.Node {
 		themeSwitch(),
 		h.Div(h.Class("bar foot"),
 			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Gateway"))),
+			h.Button(h.Type("button"), h.ID("bell"), g.Text("Notifications")),
 			h.Button(h.Type("button"), h.ID("leave"), g.Text("Sign out")),
 		),
 	)

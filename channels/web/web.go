@@ -21,6 +21,8 @@ import (
 
 	"parley/channels"
 	"parley/channels/network"
+	"parley/channels/web/app"
+	"parley/channels/web/notify"
 	"parley/chat"
 	"parley/response"
 	"parley/store"
@@ -40,6 +42,9 @@ type Config struct {
 	// "block_upload", "block_delete" or "block_steps" (B-071). nil: nothing is blocked.
 	Blocked func(ctx context.Context, who chat.Sender, part string) bool
 
+	// Notify tells people who have no page open what was said; nil: nobody is told.
+	Notify *notify.Service
+
 	// Forget ends a session and deletes it; nil: there are no sessions.
 	Forget func(context.Context, chat.SessionID) error
 	// Search searches the sessions of person; nil: only titles are searched.
@@ -56,6 +61,7 @@ type Channel struct {
 	files  store.Table[chat.File] // by person and ID
 	assets *assets
 	mux    *http.ServeMux
+	app    *app.Handler
 	bodies *network.Budget // of bytes of JSON requests in memory
 
 	conversations *conversationList
@@ -90,6 +96,9 @@ func New(cfg Config) (*Channel, error) {
 	var err error
 	if c.assets, err = newAssets(); err != nil {
 		return nil, fmt.Errorf("page of the browser chat: %w", err)
+	}
+	if c.app, err = app.New(c.assets.digest); err != nil {
+		return nil, fmt.Errorf("app of the browser chat: %w", err)
 	}
 	c.mux = c.routes()
 	c.openCtx, c.cancel = context.WithCancel(context.Background())
@@ -130,9 +139,20 @@ func (c *Channel) chargeBytes(req request, bytes int64) error {
 // Run accepts messages until ctx ends. Browsers can read before and after, until
 // Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
+	if c.cfg.Notify == nil {
+		c.intake.Open(ctx, deliver)
+		return nil
+	}
+	var notices sync.WaitGroup
+	var err error
+	notices.Go(func() { err = c.cfg.Notify.Run(ctx, hasSeen(c)) })
 	c.intake.Open(ctx, deliver)
-	return nil
+	notices.Wait()
+	return err
 }
+
+// App serves what makes the page an app to everybody, at [app.Path].
+func (c *Channel) App() http.Handler { return c.app }
 
 // Close disconnects all browsers that follow events.
 func (c *Channel) Close() error {
@@ -181,6 +201,10 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	defer rm.writeMu.Unlock()
 	seq, _, err := rm.appendEntry(ctx, e)
 	if err != nil {
+		return "", c.sendError(err)
+	}
+	e.Seq = seq
+	if err := rm.tellAway(ctx, e); err != nil {
 		return "", c.sendError(err)
 	}
 	return receipt(seq), nil

@@ -15,6 +15,7 @@ import (
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
 	"parley/chat"
+	"parley/cmd/gateway/pushes"
 	"parley/config"
 	"parley/llm"
 	"parley/llm/demo"
@@ -83,6 +84,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 			Name: "web", Store: g.store, Open: g.files.OpenNamed, Save: g.attachments.Save,
 			TakeBytes: g.pool.Budget().TakeBytes, Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
 			Blocked: g.policy.Blocked,
+			Notify:  pushes.New(g.store, g.Log, func() pushes.Page { return g.web }),
 		})
 		if err != nil {
 			return nil, err

@@ -51,6 +51,7 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 	}
 	if g.browser != nil {
 		cfg.Chat = g.browser.Serve
+		cfg.App = g.browser.App()
 	}
 	var err error
 	if g.web, err = web.New(cfg); err != nil {

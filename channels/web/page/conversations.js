@@ -1,6 +1,6 @@
 // The list of conversations: search, create, rename, delete.
 
-import { $, call, hangUp, make, talk } from "./wire.js";
+import { $, call, hangUp, make, person, talk } from "./wire.js";
 import * as unread from "./unread.js";
 
 const list = $("talks"), words = $("words"), title = $("title");
@@ -111,6 +111,7 @@ export function start() {
   };
   $("leave").onclick = async () => {
     try {
+      if (localStorage.getItem(`notify/${person}`)) await (await import("./notify.js")).forget();
       await call("POST", "/signout", {});
       sessionStorage.clear();
       location.assign("/signin");

@@ -1,6 +1,6 @@
 // The chat page. The server has rendered the conversation up to now.
 
-import { $, listen } from "./wire.js";
+import { $, listen, person } from "./wire.js";
 import * as branches from "./branches.js";
 import * as conversations from "./conversations.js";
 import * as phone from "./phone.js";
@@ -8,12 +8,17 @@ import * as unread from "./unread.js";
 import * as view from "./view.js";
 import * as write from "./write.js";
 
+// Notifications are loaded when somebody asks for them, or has asked for them before.
+const notify = () => import("./notify.js");
+const notifies = () => localStorage.getItem(`notify/${person}`);
+
 let soon;
 listen({
   ...view.handlers,
   message(e) {
     branches.message(e);
     unread.note(e);
+    if (notifies()) notify().then((n) => n.note(e, $("title").textContent));
   },
   unsent: view.mark,
   wrong: view.showWrong,
@@ -28,6 +33,10 @@ write.start();
 conversations.start();
 phone.start();
 unread.start();
+
+navigator.serviceWorker?.register("/app/worker.js", { scope: "/", updateViaCache: "none" }).catch(() => {}); // it is an extra
+$("bell").onclick = () => notify().then((n) => n.open());
+if (notifies()) notify().then((n) => n.start());
 
 addEventListener("keydown", (e) => {
   if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey) {

@@ -38,6 +38,7 @@ function tell() {
   if (!visible() || latest <= told) return;
   clearTimeout(soon);
   soon = setTimeout(async () => {
+    if (!visible()) return; // what has come since was not seen
     const seq = latest;
     try {
       await call("POST", `/c/${talk}/seen`, { seq });

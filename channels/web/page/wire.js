@@ -2,7 +2,7 @@
 // from a message or from the address bar (R-S1).
 
 const { talk, last, maxFile, person } = document.body.dataset;
-export { talk };
+export { talk, person };
 export const most = Number(maxFile);
 
 export const $ = (id) => document.getElementById(id);
@@ -85,6 +85,11 @@ export function kept(what) {
 
 let source, handlers, timer, tries = 0, seen = Number(last), down = Date.now(), signedOut = false, other = false, gone = false;
 
+let stay = false;
+
+// stayConnected says that events are needed also while nobody looks.
+export const stayConnected = (on) => (stay = on);
+
 // listen calls handlers[name] for each event after the last one seen, and
 // handlers.unsent when the state of an unsent item changes. An item with wrong values is
 // dropped and passed to handlers.wrong, with what is wrong with each.
@@ -98,7 +103,7 @@ export function listen(h) {
   let away;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(away);
-    if (document.hidden) away = setTimeout(() => source.close(), 5 * 60e3); // a browser has few connections
+    if (document.hidden && !stay) away = setTimeout(() => source.close(), 5 * 60e3); // a browser has few connections
     else if (source.readyState !== EventSource.OPEN) connect();
   });
 }
