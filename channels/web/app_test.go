@@ -304,7 +304,7 @@ const shown = `navigator.serviceWorker.ready.then((w) => w.getNotifications()).t
 // words or without, and taken back when the tab is in sight. Signing out ends them.
 func notifications(t *testing.T, browser context.Context) {
 	h := newHome(t)
-	b := h.tab(t, browser, "incognito")
+	b := h.tab(t, browser, "incognito", "404")
 	b.pushes()
 	b.tells(t, "hello")
 	b.click("#bell")
