@@ -34,7 +34,7 @@ export function note(e) {
 }
 
 // tell tells the gateway how far this person has seen the conversation, if they see it.
-function tell() {
+function tell(pause = told ? 200 : 0) {
   if (!visible() || latest <= told) return;
   clearTimeout(soon);
   soon = setTimeout(async () => {
@@ -44,7 +44,7 @@ function tell() {
       await call("POST", `/c/${talk}/seen`, { seq });
       told = Math.max(told, seq);
     } catch {} // the next entry, or the next look at the tab, tells it
-  }, told ? 200 : 0);
+  }, pause);
 }
 
 let shown = -1;
@@ -81,6 +81,6 @@ function badge(n) {
 }
 
 export function start() {
-  document.addEventListener("visibilitychange", () => (paint(), tell()));
+  document.addEventListener("visibilitychange", () => (paint(), tell(0)));
   tell();
 }

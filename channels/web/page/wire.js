@@ -60,7 +60,7 @@ const headers = (type) => ({ "X-Parley": "1", "X-Parley-Person": encodeURICompon
 export async function call(method, path, body) {
   const r = await fetch(path, {
     method, headers: headers("application/json"),
-    body: body && JSON.stringify(body), signal: AbortSignal.timeout(30e3),
+    body: body && JSON.stringify(body), signal: AbortSignal.timeout(30e3), keepalive: path.endsWith("/seen"), // also when the page is left
   });
   if (!r.ok) throw refusal(r.status, await r.text());
   return r.status === 204 ? null : r.json();
