@@ -241,6 +241,10 @@ type seenFunc = func(context.Context, chat.Address, uint64) (bool, error)
 func (s *Service) handle(ctx context.Context, item store.Item, seen seenFunc) {
 	var p pending
 	if json.Unmarshal(item.Body, &p) == nil { // what is damaged is dropped
+		select { // here, so that what is told to a browser stays in its order
+		case <-time.After(grace - time.Since(p.Time)):
+		case <-ctx.Done():
+		}
 		if pause := s.try(ctx, p, seen); pause > 0 || ctx.Err() != nil {
 			item.Later(pause)
 			return
