@@ -1179,7 +1179,7 @@ func keys(t *testing.T, browser context.Context) {
 	b.until(`document.querySelector("#text").value === "" && document.querySelector("#text").clientHeight < 60`)
 	eval[bool](b, `(document.activeElement.blur(), true)`)
 	var order []string
-	for range 16 {
+	for range 18 {
 		b.do(chromedp.KeyEvent(kb.Tab))
 		order = append(order, eval[string](b, `document.activeElement.id || document.activeElement.className || document.activeElement.innerText`))
 		if ring := eval[bool](b, `getComputedStyle(document.activeElement).outlineStyle !== "none" || ["text", ""].includes(document.activeElement.id) && document.activeElement.tagName !== "A"`); !ring {
