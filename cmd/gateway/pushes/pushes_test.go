@@ -1,12 +1,11 @@
 package pushes
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"net/http"
 
 	"parley/tools/network"
 )
@@ -21,7 +20,11 @@ func TestOnlyPublic(t *testing.T) {
 		srv.URL, "https://127.0.0.1/", "https://[::1]/", "https://10.0.0.1/", "https://169.254.169.254/", "https://192.168.1.1/",
 		"https://[::ffff:127.0.0.1]/", "https://1.1.1.1:8443/", "https://localhost/",
 	} {
-		answer, err := c.Get(to)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.Do(r)
 		if err == nil {
 			answer.Body.Close()
 		}
