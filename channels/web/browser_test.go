@@ -152,7 +152,7 @@ func (h *home) serve(w http.ResponseWriter, r *http.Request) {
 			other.ServeHTTP(w, r)
 			return
 		}
-		h.App().ServeHTTP(w, r)
+		web.App(h.Channel).ServeHTTP(w, r)
 		return
 	}
 	who := chat.Sender{ID: "owner", Name: "Ada", Role: chat.Owner}

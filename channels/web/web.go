@@ -151,8 +151,8 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 	return err
 }
 
-// App serves what makes the page an app to everybody, at [app.Path].
-func (c *Channel) App() http.Handler { return c.app }
+// App returns what serves the app that the page of c is, to everybody, at [app.Path].
+func App(c *Channel) http.Handler { return c.app }
 
 // Close disconnects all browsers that follow events.
 func (c *Channel) Close() error {

@@ -11,6 +11,7 @@ import (
 
 	"parley/admin"
 	"parley/channels/console"
+	webchat "parley/channels/web"
 	"parley/config"
 	"parley/host"
 	"parley/web"
@@ -51,7 +52,7 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 	}
 	if g.browser != nil {
 		cfg.Chat = g.browser.Serve
-		cfg.App = g.browser.App()
+		cfg.App = webchat.App(g.browser)
 	}
 	var err error
 	if g.web, err = web.New(cfg); err != nil {

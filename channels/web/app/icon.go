@@ -66,7 +66,8 @@ func (i icon) at(u, v float64) color.NRGBA {
 	case i.mono:
 		bubble, lines = color.NRGBA{255, 255, 255, 255}, color.NRGBA{}
 	case i.full: // the bubble lies in the circle that systems leave of a maskable icon
-		bubble, lines, ground = paper, ink, ink
+		bubble, lines = paper, ink
+		ground = ink
 		scale = 48
 	}
 	x, y := 16+(u-0.5)*scale, 16+(v-0.5)*scale

@@ -240,15 +240,19 @@ type seenFunc = func(context.Context, chat.Address, uint64) (bool, error)
 // handle ends one item, or puts it off.
 func (s *Service) handle(ctx context.Context, item store.Item, seen seenFunc) {
 	var p pending
-	if json.Unmarshal(item.Body, &p) == nil { // what is damaged is dropped
+	var pause time.Duration
+	err := json.Unmarshal(item.Body, &p)
+	damaged := err != nil
+	if !damaged {
 		select { // here, so that what is told to a browser stays in its order
 		case <-time.After(grace - time.Since(p.Time)):
 		case <-ctx.Done():
 		}
-		if pause := s.try(ctx, p, seen); pause > 0 || ctx.Err() != nil {
-			item.Later(pause)
-			return
-		}
+		pause = s.try(ctx, p, seen)
+	}
+	if pause > 0 || ctx.Err() != nil && !damaged {
+		item.Later(pause)
+		return
 	}
 	if err := item.Done(ctx); err != nil && ctx.Err() == nil {
 		s.cfg.Log.Warn("notification may be sent again", "err", err)
@@ -269,9 +273,7 @@ func (s *Service) try(ctx context.Context, p pending, seen seenFunc) time.Durati
 		s.cfg.Log.Debug("notification not sent yet", "person", p.At.Chat, "err", err)
 		return pause
 	}
-	if ctx.Err() == nil {
-		s.cfg.Log.Warn("notification not sent", "person", p.At.Chat, "err", err)
-	}
+	s.cfg.Log.Warn("notification not sent", "person", p.At.Chat, "err", err)
 	return 0
 }
 
