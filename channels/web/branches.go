@@ -360,7 +360,7 @@ func (p *branchPlace) ancestors(seq uint64) (ids []string) {
 }
 
 // switchVersion goes on with another version of a message or of an answer.
-func (c *Channel) switchVersion(req request) error {
+func switchVersion(req request) error {
 	var in struct{ Version uint64 }
 	if err := req.readJSON(&in); err != nil {
 		return err

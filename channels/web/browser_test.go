@@ -76,6 +76,9 @@ func newHome(t testing.TB) *home {
 		Name: "web", Store: kept, MaxFile: 1 << 20, Log: slog.New(slog.DiscardHandler), Notify: notices,
 		Open: func(p string) (*os.File, error) { return os.Open(filepath.Join(h.dir, path.Base(p))) },
 		Save: h.save,
+		Models: func(context.Context, chat.Address, chat.Sender) ([]string, error) {
+			return []string{"fast", "thorough"}, nil
+		},
 		Search: func(_ context.Context, _, words string) ([]chat.Find, error) {
 			if words != "wind" {
 				return nil, nil
@@ -1179,7 +1182,7 @@ func keys(t *testing.T, browser context.Context) {
 	b.until(`document.querySelector("#text").value === "" && document.querySelector("#text").clientHeight < 60`)
 	eval[bool](b, `(document.activeElement.blur(), true)`)
 	var order []string
-	for range 18 {
+	for range 21 {
 		b.do(chromedp.KeyEvent(kb.Tab))
 		order = append(order, eval[string](b, `document.activeElement.id || document.activeElement.className || document.activeElement.innerText`))
 		if ring := eval[bool](b, `getComputedStyle(document.activeElement).outlineStyle !== "none" || ["text", ""].includes(document.activeElement.id) && document.activeElement.tagName !== "A"`); !ring {
@@ -1187,7 +1190,7 @@ func keys(t *testing.T, browser context.Context) {
 		}
 	}
 	got := strings.Join(order, " ")
-	for _, id := range []string{"name new words", "edit delete scroll", "attach text"} {
+	for _, id := range []string{"name new words", "edit more delete scroll", "attach model text"} {
 		if !strings.Contains(got, id) {
 			t.Errorf("Tab goes %s", got)
 		}

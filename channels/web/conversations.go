@@ -25,6 +25,8 @@ type conversation struct {
 	Used  bool      `json:"used,omitempty"` // it has messages
 	Asks  int       `json:"asks,omitempty"` // open questions
 
+	Pinned bool `json:"pinned,omitempty"` // the person wants it above the others
+
 	Seen   uint64 `json:"seen,omitempty"`   // number of the entry up to which the person has seen it; 0: not known
 	Unread int    `json:"unread,omitempty"` // what the agent said after that, about
 }
@@ -111,6 +113,7 @@ func (l *conversationList) of(ctx context.Context, person string) ([]listItem, e
 			Last:   conv.Last,
 			Asks:   conv.Asks,
 			Unread: conv.Unread,
+			Pinned: conv.Pinned,
 			used:   conv.Used || conv.Title != "",
 		})
 	}
@@ -119,6 +122,19 @@ func (l *conversationList) of(ctx context.Context, person string) ([]listItem, e
 	}
 	slices.SortStableFunc(all, func(a, b listItem) int { return b.Last.Compare(a.Last) })
 	return all, nil
+}
+
+// pinnedFirst puts the conversations first that the person has pinned.
+func pinnedFirst(all []listItem) {
+	slices.SortStableFunc(all, func(a, b listItem) int {
+		switch {
+		case a.Pinned == b.Pinned:
+			return 0
+		case a.Pinned:
+			return -1
+		}
+		return 1
+	})
 }
 
 // displayTitle returns the title that people see.

@@ -30,6 +30,8 @@ type page struct {
 	More          bool            // there are older entries
 	MaxFile       int64           // bytes of one upload
 	Blocked       []string        // parts that the policy blocks
+	Pinned        bool            // the conversation is pinned
+	HasModels     bool            // the person may choose among several
 }
 
 // icons are the symbols that icon shows.
@@ -87,6 +89,7 @@ func (p page) head() g.Node {
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/blocks.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/branches.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/looks.css")),
+		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/menus.css")),
 		preload("wire.js"),
 		preload("view.js"),
 		preload("blocks.js"),
@@ -97,6 +100,7 @@ func (p page) head() g.Node {
 		preload("phone.js"),
 		preload("conversations.js"),
 		preload("branches.js"),
+		preload("menus.js"),
 		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
 	)
 }
@@ -138,9 +142,13 @@ func (i listItem) node() g.Node {
 	return h.Li(i.link(mark("badge new", "New messages", " new: ", i.Unread)))
 }
 
+func pinMark() g.Node {
+	return h.Span(h.Class("pinned"), h.Title("Pinned"), icon("pin"), h.Span(h.Class("unseen"), g.Text("Pinned: ")))
+}
+
 // link returns a link to the conversation, with before in front of its title.
 func (i listItem) link(before ...g.Node) g.Node {
-	return h.A(h.Href("/c/"+i.ID), g.Group(before), g.Text(i.Title))
+	return h.A(h.Href("/c/"+i.ID), g.Group(before), g.If(i.Pinned, pinMark()), g.Text(i.Title))
 }
 
 func (p page) main() g.Node {
@@ -152,6 +160,8 @@ func (p page) main() g.Node {
 				h.Input(h.ID("name"), h.Aria("label", "Title of this conversation"), h.MaxLength("200"),
 					h.AutoComplete("off"))),
 			iconButton("edit", "pen", "Rename conversation"),
+			iconButton("more", "more", "More", h.PopoverTarget("choices")),
+			p.choices(),
 			iconButton("delete", "bin", "Delete conversation"),
 		),
 		h.P(h.ID("elsewhere"), h.Role("status"), hidden(p.Elsewhere.ID == ""),
@@ -168,7 +178,22 @@ func (p page) main() g.Node {
 				h.Div(h.ID("unsent")),
 			),
 		),
-		messageForm(),
+		messageForm(p.HasModels),
+	)
+}
+
+// choices returns the menu of the conversation.
+func (p page) choices() g.Node {
+	pin := "Pin to the top"
+	if p.Pinned {
+		pin = "Unpin"
+	}
+	export := "/c/" + p.ID + "/export/"
+	return h.Div(h.ID("choices"), h.Popover(), h.Role("group"), h.Aria("label", "This conversation"),
+		h.Button(h.Type("button"), h.ID("pin"), h.Data("pinned", strconv.FormatBool(p.Pinned)),
+			icon("pin"), h.Span(g.Text(pin))),
+		h.A(h.Href(export+"md"), h.Download(""), icon("save"), g.Text("Save as text")),
+		h.A(h.Href(export+"json"), h.Download(""), icon("save"), g.Text("Save as JSON")),
 	)
 }
 
@@ -205,7 +230,7 @@ func (e renderedEntry) article() g.Node {
 }
 
 // messageForm returns the message box and what is shown above it.
-func messageForm() g.Node {
+func messageForm(hasModels bool) g.Node {
 	return response.ScriptForm(h.ID("write"), h.Aria("label", "Write a message"),
 		h.Button(h.Type("button"), h.ID("down"), hidden(true), icon("down"), g.Text("New messages")),
 		h.P(h.ID("state"), h.Role("status")),
@@ -214,6 +239,7 @@ func messageForm() g.Node {
 		h.Div(h.Class("box"),
 			h.Input(h.Type("file"), h.ID("pick"), h.Multiple(), hidden(true)),
 			iconButton("attach", "clip", "Attach files"),
+			g.If(hasModels, iconButton("model", "model", "Choose a model", h.Aria("haspopup", "listbox"))),
 			h.Textarea(h.ID("text"), h.Rows("1"), h.Aria("label", "Message"), h.Placeholder("Message"), h.AutoFocus()),
 			h.Button(h.ID("send"), h.Aria("label", "Send"), icon("send")),
 		),

@@ -88,6 +88,29 @@ func (c *Channel) renameConversation(req request) error {
 	return req.writeJSON(http.StatusOK, map[string]string{"id": req.room.address.Thread, "title": title})
 }
 
+// pinConversation keeps a conversation above the others, or does so no more.
+func pinConversation(req request) error {
+	list := req.room.c.conversations
+	var in struct{ Pinned bool }
+	if err := req.readJSON(&in); err != nil {
+		return err
+	}
+	req.room.writeMu.Lock()
+	defer req.room.writeMu.Unlock()
+	conv, err := list.get(req.r.Context(), req.room.address)
+	if err != nil {
+		return err
+	}
+	conv.Pinned = in.Pinned
+	if conv.Last.IsZero() {
+		conv.Last = time.Now()
+	}
+	if err := list.set(req.r.Context(), req.room.address, conv); err != nil {
+		return err
+	}
+	return req.writeJSON(http.StatusOK, map[string]bool{"pinned": conv.Pinned})
+}
+
 func (c *Channel) deleteConversation(req request) error {
 	if err := c.checkBlocked(req, blockDelete); err != nil {
 		return err
@@ -106,6 +129,7 @@ func (c *Channel) findConversations(req request) error {
 	if err != nil {
 		return err
 	}
+	pinnedFirst(all)
 	if q := strings.TrimSpace(req.r.FormValue("q")); q != "" {
 		all, err = c.searchConversations(req.r.Context(), all, req.who.ID, q)
 		if err != nil {

@@ -65,6 +65,13 @@ func (c *Channel) servePage(req request) error {
 	if err != nil {
 		return err
 	}
+	pinnedFirst(p.Conversations)
+	models, err := c.menus.models(req)
+	if err != nil {
+		return err
+	}
+	p.Pinned = req.conversation.Pinned
+	p.HasModels = len(models) > 1
 	for i := range p.Conversations {
 		item := &p.Conversations[i]
 		item.Current = item.ID == id
@@ -148,9 +155,10 @@ func (e logEntry) render() renderedEntry {
 type listItem struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`
-	Last    time.Time `json:"last,omitzero"`     // time of the last message, to within a minute; zero: none
-	Current bool      `json:"-"`                 // it is the one shown
-	Asks    int       `json:"asks,omitempty"`    // open questions
+	Last    time.Time `json:"last,omitzero"`  // time of the last message, to within a minute; zero: none
+	Current bool      `json:"-"`              // it is the one shown
+	Asks    int       `json:"asks,omitempty"` // open questions
+	Pinned  bool      `json:"pinned,omitempty"`
 	Unread  int       `json:"unread,omitempty"`  // messages that were not seen yet
 	Snippet string    `json:"snippet,omitempty"` // of a message found by search
 	Time    time.Time `json:"time,omitzero"`     // of a search hit

@@ -45,6 +45,9 @@ type Config struct {
 	// Notify tells people who have no page open what was said; nil: nobody is told.
 	Notify *notify.Service
 
+	// Models returns the names of the models that who may choose; nil: none.
+	Models func(ctx context.Context, at chat.Address, who chat.Sender) ([]string, error)
+
 	// Forget ends a session and deletes it; nil: there are no sessions.
 	Forget func(context.Context, chat.SessionID) error
 	// Search searches the sessions of person; nil: only titles are searched.
@@ -54,7 +57,7 @@ type Config struct {
 
 // A Channel is the chat in the browser. Each person has a chat, and each of their
 // conversations is a thread of it. It is also a channels.Streamer, Stepper, Typer,
-// Asker, FormShower and DirectMessenger, and an io.Closer.
+// Asker, FormShower, CommandMenu and DirectMessenger, and an io.Closer.
 type Channel struct {
 	cfg    Config
 	intake network.Intake
@@ -65,6 +68,7 @@ type Channel struct {
 	bodies *network.Budget // of bytes of JSON requests in memory
 
 	conversations *conversationList
+	menus         menus
 
 	openCtx context.Context // until Close
 	cancel  context.CancelFunc
@@ -100,6 +104,7 @@ func New(cfg Config) (*Channel, error) {
 	if c.app, err = app.New(c.assets.digest); err != nil {
 		return nil, fmt.Errorf("app of the browser chat: %w", err)
 	}
+	c.menus.channel = c
 	c.mux = c.routes()
 	c.openCtx, c.cancel = context.WithCancel(context.Background())
 	return c, nil

@@ -1,6 +1,7 @@
 // The list of conversations: search, create, rename, delete.
 
 import { $, call, hangUp, make, person, talk } from "./wire.js";
+import * as menus from "./menus.js";
 import * as unread from "./unread.js";
 
 const list = $("talks"), words = $("words"), title = $("title");
@@ -22,7 +23,7 @@ export async function show() {
   if (!q && me) showTitle(me.title);
   if (!q && !me) found.unshift({ id: talk, title: title.textContent });
   const lines = found.map((t) => {
-    const a = make("a", { href: `/c/${encodeURIComponent(t.id)}` }, ...unread.mark(t), t.title);
+    const a = make("a", { href: `/c/${encodeURIComponent(t.id)}` }, ...unread.mark(t), ...menus.pinMark(t), t.title);
     if (t.id === talk) a.ariaCurrent = "page";
     if (t.snippet) a.append(make("small", {}, t.snippet));
     return make("li", {}, a);

@@ -3,6 +3,7 @@
 import { $, listen, person } from "./wire.js";
 import * as branches from "./branches.js";
 import * as conversations from "./conversations.js";
+import * as menus from "./menus.js";
 import * as phone from "./phone.js";
 import * as unread from "./unread.js";
 import * as view from "./view.js";
@@ -31,6 +32,7 @@ branches.start();
 view.start();
 write.start();
 conversations.start();
+menus.start();
 phone.start();
 unread.start();
 
