@@ -74,6 +74,7 @@ var rooms = map[string]string{
 	"agent/subagents":       "chat store texts tools",
 	"agent/receipts":        "agent/conversation chat llm store texts tools",
 	"agent/sessioncommands": "agent/conversation agent/receipts chat texts tools",
+	"agent/timeline":        "agent/conversation agent/live chat store texts tools",
 	"agent/trimming":        "agent/conversation chat store",
 	"agent/summary":         "agent/budget agent/conversation branches chat llm memory tools",
 	"tools/mcp/serve":       "chat llm scheduler scheduler/jobs store texts tools workspace",

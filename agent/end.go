@@ -99,7 +99,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	r.Cut = want.MaxTokens > 0 && how == conversation.Answered && t.openTurn().CutAnswers() > 0
 	r.Failed = how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
-		r.Steps = t.steps()
+		r.Steps, r.Taken = t.steps()
 		r.Tokens = t.openTurn().Tokens()
 	}
 	t.outcome = how
@@ -119,9 +119,9 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 }
 
 // steps returns one line about what tools did in the turn.
-func (t *turn) steps() string {
+func (t *turn) steps() (line string, taken *chat.StepCounts) {
 	if t.kit == nil || t.session.State.Quiet {
-		return ""
+		return "", nil
 	}
 	return live.Summarize(t.pool.texts.Steps, t.kit, t.openTurn().Steps())
 }

@@ -113,16 +113,14 @@ func (p *Pool) Model(name string) Model {
 	return m
 }
 
-// Calls returns what became of each call that was ever made in the session id,
-// oldest first and those of a round in the order asked, those that were rolled
-// back too (A-014, E-023). Of a session that nobody knows the error is
-// store.ErrNotFound.
-func (p *Pool) Calls(ctx context.Context, id chat.SessionID) ([]tools.Record, error) {
+// Tools returns the tools that an owner may use in the session id. What was done can
+// be shown without them: if they cannot be listed, there are none.
+func (p *Pool) Tools(ctx context.Context, id chat.SessionID) *tools.Kit {
 	kit, err := p.settings.Load().Kit(ctx, tools.Scope{Session: id, From: chat.Sender{Role: chat.Owner}})
-	if err != nil { // what was done can be shown without the tools
-		kit = &tools.Kit{}
+	if err != nil {
+		return &tools.Kit{}
 	}
-	return p.sessions.Calls(ctx, id, kit)
+	return kit
 }
 
 // Deliver takes m. It returns nil once m is in the inbox, or was there before (P2),

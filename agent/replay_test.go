@@ -153,7 +153,7 @@ func TestRerun(t *testing.T) {
 		h.model = script(calls(with("1", "danger", "{}"), with("2", "danger", "{\"x\":1}"), with("3", "json", "{}")), words("approved"))
 		h.say("12", "dare")
 		h.want("approved")
-		all, err := h.pool.Calls(t.Context(), "test:1")
+		all, err := h.pool.Sessions().Calls(t.Context(), "test:1", h.pool.Tools(t.Context(), "test:1"))
 		if err != nil || len(all) < 3 || !all[len(all)-3].Success || all[len(all)-2].Success || !strings.Contains(all[len(all)-2].Result, "refused") {
 			t.Errorf("%+v, %v", all[max(0, len(all)-3):], err)
 		}
@@ -266,7 +266,7 @@ func TestCalls(t *testing.T) {
 		h.model = script(calls(with("1", "slow", "{}")), words("done"))
 		h.say("3", "once more")
 		timetest.Sleep(time.Minute)
-		all, err := h.pool.Calls(t.Context(), "test:1")
+		all, err := h.pool.Sessions().Calls(t.Context(), "test:1", h.pool.Tools(t.Context(), "test:1"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%q\nwant %q", got, want)
 		}
 		for _, id := range []chat.SessionID{"test:2", ""} {
-			if _, err := h.pool.Calls(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+			if _, err := h.pool.Sessions().Calls(t.Context(), id, h.pool.Tools(t.Context(), id)); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("of no session: %v", err)
 			}
 		}

@@ -206,7 +206,7 @@ func TestInnerCallIsSeen(t *testing.T) {
 				t.Errorf("counted: %+v", s)
 			}
 		}
-		records, err := h.pool.Calls(t.Context(), "test:1")
+		records, err := h.pool.Sessions().Calls(t.Context(), "test:1", h.pool.Tools(t.Context(), "test:1"))
 		if err != nil || len(records) != 3 {
 			t.Fatal(records, err)
 		}
@@ -286,7 +286,7 @@ func TestInnerCallByHand(t *testing.T) {
 	play(t, h, func(h *house) {
 		h.say("1", `/tool call_tool {"name":"mcp_far_create_1","arguments":{"number":1}}`)
 		h.want("mcp_far_create_1 map[number:1]")
-		if records, err := h.pool.Calls(t.Context(), "test:1"); err != nil || records[0].Function.Name != "mcp_far_create_1" {
+		if records, err := h.pool.Sessions().Calls(t.Context(), "test:1", h.pool.Tools(t.Context(), "test:1")); err != nil || records[0].Function.Name != "mcp_far_create_1" {
 			t.Errorf("recorded: %+v, %v", records, err)
 		}
 		h.say("2", `/tool find_tool {"query":"create","limit":1}`)

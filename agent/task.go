@@ -53,7 +53,7 @@ func (t *turn) answerByTool(ctx context.Context, calls []llm.ToolCall) error {
 		return err
 	}
 	text := t.session.History.LatestResult()
-	if o.Steps()[len(o.Steps())-1].State == chat.Failed {
+	if o.Steps()[len(o.Steps())-1].State != chat.Done {
 		reason := conversation.Reason(text)
 		if o.First().Origin == chat.FromPerson { // who calls a tool by hand wants to know
 			reason = conversation.Failure(text)

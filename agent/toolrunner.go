@@ -54,7 +54,7 @@ func (r toolRunner) pending(twins map[string]string) (calls []tools.Call) {
 			Tip: func(text string) { r.turn.live.Tip(c.ID, text) },
 		}
 		if known, _ := r.turn.kit.Tool(c.Name); o.Started(c.ID) && !known.CanRun(call) {
-			r.finish(c, tools.Result{Text: conversation.MsgInterrupted, Failed: true})
+			r.finish(c, tools.Result{Text: conversation.MsgInterrupted, Failed: true, Code: tools.CodeInterrupted})
 			continue
 		}
 		calls = append(calls, call)

@@ -244,7 +244,7 @@ func TestEndWithoutTools(t *testing.T) {
 		h.start()
 		h.deliver(m)
 		h.want("It is sunny.")
-		if all, err := h.pool.Calls(t.Context(), "test:1"); err != nil || len(all) != 1 {
+		if all, err := h.pool.Sessions().Calls(t.Context(), "test:1", h.pool.Tools(t.Context(), "test:1")); err != nil || len(all) != 1 {
 			t.Errorf("%+v, %v", all, err)
 		}
 		h.stop()
@@ -906,7 +906,7 @@ func TestCallsInTheOrderAsked(t *testing.T) {
 		h.say("1", "look")
 		timetest.Sleep(time.Hour)
 		h.want("done")
-		all, err := h.pool.Calls(t.Context(), "test:1")
+		all, err := h.pool.Sessions().Calls(t.Context(), "test:1", h.pool.Tools(t.Context(), "test:1"))
 		var names []string
 		for _, c := range all {
 			names = append(names, c.Function.Name)

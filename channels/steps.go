@@ -26,7 +26,7 @@ func (rr *renderer) withSteps(text string, steps chat.Steps) string {
 	if len(steps) == 0 || over && strings.TrimSpace(text) != "" {
 		return withQuote(text, rr.sumSteps(steps))
 	}
-	signs := map[chat.StepState]string{chat.Waiting: "⏳", chat.Done: "✅", chat.Failed: "❌"}
+	signs := map[chat.StepState]string{chat.Waiting: "⏳", chat.Done: "✅", chat.Failed: "❌", chat.Refused: "🚫"}
 	var lines []string
 	for _, s := range steps[max(0, len(steps)-maxStepLines):] {
 		sign := cmp.Or(signs[s.State], "🔧")

@@ -195,7 +195,9 @@ type Reply struct {
 	// Steps is one line about the tools that were used, for channels that cannot
 	// show it elsewhere.
 	Steps string `json:"steps,omitempty"`
-	Files []File `json:"files,omitempty"`
+	// Taken counts those tools, for channels that show what became of each on demand; nil: none was used.
+	Taken *StepCounts `json:"taken,omitempty"`
+	Files []File      `json:"files,omitempty"`
 	// Failed means that Text is an apology: there is no answer or, if ID is not
 	// that of [Message.Reply], none yet.
 	Failed bool    `json:"failed,omitempty"`
@@ -297,6 +299,8 @@ type Step struct {
 	Began  time.Time      `json:"startTime,omitzero"`
 	Ended  time.Time      `json:"endTime,omitzero"`
 	Took   int64          `json:"duration,omitempty"` // milliseconds
+
+	Pictures []string `json:"-"` // files of the workspace that it made or looked at, once Done
 }
 
 // A StepState is the state of a Step.
@@ -308,10 +312,14 @@ const (
 	Running StepState = "doing"
 	Done    StepState = "success"
 	Failed  StepState = "error"
+	// Refused did not run, because a person or a rule did not allow it. Nothing is wrong with it.
+	Refused StepState = "refused"
+	// Interrupted was cut off, by /stop or by the end of the process: nobody knows how far it got.
+	Interrupted StepState = "interrupted"
 )
 
 // Over reports whether a Step in this state has ended.
-func (s StepState) Over() bool { return s == Done || s == Failed }
+func (s StepState) Over() bool { return s == Done || s == Failed || s == Refused || s == Interrupted }
 
 // Merge returns s with an update applied: fields that the update leaves empty stay
 // as they are (C-010). A Step that has ended does not change (C-007).

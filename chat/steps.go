@@ -30,6 +30,41 @@ func (ss *Steps) Add(s Step) (merged Step, news bool) {
 	return merged, !reflect.DeepEqual(merged, old)
 }
 
+// StepCounts says of the steps to a reply how many there were, how they ended, and how long they took in all.
+type StepCounts struct {
+	All     int   `json:"all"`
+	Failed  int   `json:"failed,omitempty"`
+	Refused int   `json:"refused,omitempty"`
+	Took    int64 `json:"took,omitempty"` // milliseconds, from the first to the end of the last
+}
+
+// CountSteps counts steps. It returns nil if there are none.
+func CountSteps(steps []Step) *StepCounts {
+	if len(steps) == 0 {
+		return nil
+	}
+	n := StepCounts{All: len(steps)}
+	var began, ended time.Time
+	for _, s := range steps {
+		switch s.State {
+		case Failed:
+			n.Failed++
+		case Refused:
+			n.Refused++
+		}
+		if !s.Began.IsZero() && (began.IsZero() || s.Began.Before(began)) {
+			began = s.Began
+		}
+		if s.Ended.After(ended) {
+			ended = s.Ended
+		}
+	}
+	if !began.IsZero() && ended.After(began) {
+		n.Took = ended.Sub(began).Milliseconds()
+	}
+	return &n
+}
+
 // Sum describes steps in one line, such as "🔧 web_search, read_file ×3 – 4 s, 1
 // failed", or returns "" if there are none. They are in the order in which they
 // began. failures says that n of them failed.

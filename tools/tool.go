@@ -282,6 +282,19 @@ type Result struct {
 	Public bool `json:"public,omitempty"`
 }
 
+// State returns how the call ended, as people see it: that somebody did not allow it is no failure.
+func (r Result) State() chat.StepState {
+	switch {
+	case !r.Failed:
+		return chat.Done
+	case r.Code == CodeDenied, r.Code == CodeRefused:
+		return chat.Refused
+	case r.Code == CodeCancelled, r.Code == CodeInterrupted:
+		return chat.Interrupted
+	}
+	return chat.Failed
+}
+
 // A Verdict says whether a result is useful.
 type Verdict string
 
@@ -300,6 +313,8 @@ const (
 	CodeRefused   = "TOOL_REFUSED" // by the person who was asked
 	CodeError     = "TOOL_ERROR"
 	CodeCancelled = "TOOL_CANCELLED"
+	// CodeInterrupted is that of a call that the end of the process cut off: it may have taken effect.
+	CodeInterrupted = "TOOL_INTERRUPTED"
 
 	// CodeWaiting is not a failure: the call has to ask a person before it can go on. It is to be run
 	// again, alone, and has no result before that (see Tool.Resumes).

@@ -208,7 +208,7 @@ func (o *OpenTurn) say(m llm.Message) {
 func (o *OpenTurn) finish(m llm.Message, result tools.Result) {
 	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
 	if result.Failed {
-		step.State = chat.Failed
+		step.State = result.State()
 		o.fault = m.Name + ": " + Reason(m.Text)
 	}
 	o.steps = append(o.steps, step)

@@ -107,6 +107,14 @@ func (v *View) DropIncoming(came []llm.ToolCall) {
 
 // Call shows how far c is, a call of a tool of kit, and what it is about.
 func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
+	step := Describe(v.texts, kit, c)
+	step.State = state
+	step.Began = time.Now()
+	v.Step(step)
+}
+
+// Describe returns the step that c is, a call of a tool of kit: what it is about.
+func Describe(say texts.Steps, kit *tools.Kit, c llm.ToolCall) chat.Step {
 	known, _ := kit.Tool(c.Name)
 	hide := chat.HideLogins
 	if !json.Valid([]byte(c.Args)) {
@@ -119,39 +127,47 @@ func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
 			params[right] = value
 		}
 	}
-	v.Step(chat.Step{
+	return chat.Step{
 		Call:   c.ID,
 		Tool:   cmp.Or(known.Name, chat.Inline(c.Name, maxName)),
-		Name:   displayName(v.texts, known),
-		State:  state,
-		Tip:    preview(v.texts, known, params, hide(conversation.FirstText(c.Args))),
+		Name:   displayName(say, known),
+		Tip:    preview(say, known, params, hide(conversation.FirstText(c.Args))),
 		Params: brief(params),
-		Began:  time.Now(),
-	})
+	}
 }
 
 // Result shows what came of a call: m is what the model reads of result. retried says that the round
 // is rolled back.
 func (v *View) Result(m llm.Message, result tools.Result, retried bool) {
-	news := chat.Step{Call: m.Call, Tool: m.Name, State: chat.Done, Ended: time.Now()}
-	if result.Shown != "" {
-		news.Tip = chat.Inline(chat.HideLogins(result.Shown), maxTip)
-	}
-	if result.Failed {
-		news.State = chat.Failed
-		news.Error = conversation.Reason(m.Text)
-	} else {
-		seen := chat.Clip(cmp.Or(result.Shown, m.Text), maxRead, "")
-		news.Result = chat.Clip(chat.HideLogins(seen), maxText, "")
-	}
+	news := Outcome(m, result, maxText)
+	news.Ended = time.Now()
 	if retried {
 		news.Tip = v.texts.Retrying
 	}
 	v.Step(news)
 }
 
-// Summarize returns one line about all steps of a turn, calls of tools of kit.
-func Summarize(say texts.Steps, kit *tools.Kit, steps []chat.Step) string {
+// Outcome returns what came of a call, with at most so many characters of its result: m is what the model
+// reads of result.
+func Outcome(m llm.Message, result tools.Result, most int) chat.Step {
+	step := chat.Step{Call: m.Call, Tool: m.Name, State: result.State(), Pictures: result.Pictures}
+	if result.Shown != "" {
+		step.Tip = chat.Inline(chat.HideLogins(result.Shown), maxTip)
+	}
+	if result.Failed {
+		step.Error = conversation.Reason(m.Text)
+		if step.State == chat.Refused { // what follows tells the model how to go on
+			step.Error, _, _ = strings.Cut(step.Error, ". ")
+		}
+		return step
+	}
+	seen := chat.Clip(cmp.Or(result.Shown, m.Text), max(maxRead, most), "")
+	step.Result = chat.Clip(chat.HideLogins(seen), most, "")
+	return step
+}
+
+// Summarize returns one line about all steps of a turn, calls of tools of kit, and counts them.
+func Summarize(say texts.Steps, kit *tools.Kit, steps []chat.Step) (line string, taken *chat.StepCounts) {
 	var shown []chat.Step
 	for _, s := range steps {
 		known, _ := kit.Tool(s.Tool)
@@ -161,7 +177,7 @@ func Summarize(say texts.Steps, kit *tools.Kit, steps []chat.Step) string {
 		s.Name = cmp.Or(displayName(say, known), known.Name, chat.Inline(s.Tool, maxName))
 		shown = append(shown, s)
 	}
-	return chat.Sum(shown, func(n int) string { return say.Failed.Of(n) })
+	return chat.Sum(shown, func(n int) string { return say.Failed.Of(n) }), chat.CountSteps(shown)
 }
 
 // displayName returns what people call t, or "" if that is its name (C-014).

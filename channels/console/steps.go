@@ -29,7 +29,7 @@ func (c *Channel) Step(r chat.Reply, s chat.Step) {
 // stepLine describes a step that runs or has ended in one line. It returns ""
 // for a step that still waits, and for one that only says what is shown anyway.
 func stepLine(s chat.Step) string {
-	if s.Tool == "message" && s.State != chat.Failed {
+	if s.Tool == "message" && s.State != chat.Failed && s.State != chat.Refused {
 		return ""
 	}
 	line := cmp.Or(s.Name, s.Tool)
@@ -42,7 +42,9 @@ func stepLine(s chat.Step) string {
 		line = "🔧 " + line + " " + s.Tip
 	case chat.Done:
 		line = "✅ " + line + took
-	case chat.Failed:
+	case chat.Refused:
+		line = "🚫 " + line + ": " + s.Error
+	case chat.Failed, chat.Interrupted:
 		if line = "❌ " + line + took; s.Error != "" {
 			line += ": " + s.Error
 		}

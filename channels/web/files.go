@@ -134,12 +134,17 @@ func (c *Channel) uploadFile(req request) error {
 // inlineTypes are the types that a browser may show by itself, detected by content.
 var inlineTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// downloadFile sends a file in such a way that it cannot act as a page of ours.
+// downloadFile sends a file of the person.
 func (c *Channel) downloadFile(req request) error {
 	s, err := c.getFile(req.r.Context(), req.who.ID, req.r.PathValue("file"))
 	if err != nil {
 		return err
 	}
+	return c.serveFile(req, s)
+}
+
+// serveFile sends s in such a way that it cannot act as a page of ours.
+func (c *Channel) serveFile(req request, s chat.File) error {
 	f, err := c.cfg.Open(s.Path)
 	if err != nil {
 		return errNoFile

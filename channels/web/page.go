@@ -92,6 +92,7 @@ func (c *Channel) servePage(req request) error {
 func hideSteps(es []renderedEntry) {
 	for i := range es {
 		es[i].logEntry = es[i].withoutSteps()
+		es[i].StepsLabel = ""
 	}
 }
 
@@ -117,6 +118,8 @@ type renderedEntry struct {
 	logEntry
 	HTML    safeHTML `json:"html"` // the person's text is escaped and keeps its line breaks
 	AskHTML safeHTML `json:"askHTML,omitempty"`
+	// StepsLabel is what the steps fold into.
+	StepsLabel string `json:"stepsLabel,omitempty"`
 
 	FilesHTML safeHTML `json:"filesHTML,omitempty"`
 
@@ -132,6 +135,7 @@ type safeHTML string
 // withoutSteps returns e without what tells which tools were at work.
 func (e logEntry) withoutSteps() logEntry {
 	e.Steps = ""
+	e.Taken = nil
 	return e
 }
 
@@ -142,6 +146,9 @@ func (e logEntry) render() renderedEntry {
 		rendered.HTML = safeHTML(markdown.HTML(e.Text))
 	}
 	rendered.Branch = nil // of no use there
+	if e.Taken != nil {
+		rendered.StepsLabel = stepsLabel(*e.Taken)
+	}
 	if e.Ask != nil {
 		rendered.AskHTML = renderNode(questionNode(e.Ask))
 	}

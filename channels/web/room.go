@@ -26,17 +26,18 @@ const (
 
 // A logEntry is an entry in the log of a conversation.
 type logEntry struct {
-	Seq     uint64         `json:"seq,omitempty"` // its number in the log; not stored in the entry
-	ID      string         `json:"id"`            // chosen by the browser or the gateway
-	Who     string         `json:"who"`
-	Text    string         `json:"text"`            // Markdown if the agent's, else plain text
-	Steps   string         `json:"steps,omitempty"` // one line about the tool calls made for it
-	Time    time.Time      `json:"time"`
-	Files   []fileLink     `json:"files,omitempty"`
-	Ask     *chat.Question `json:"ask,omitempty"`     // an open question
-	Edits   uint64         `json:"edits,omitempty"`   // number of the entry that it replaces
-	Replies string         `json:"replies,omitempty"` // ID of the message that it answers
-	Also    []string       `json:"also,omitempty"`    // IDs of other messages that it answers
+	Seq     uint64           `json:"seq,omitempty"` // its number in the log; not stored in the entry
+	ID      string           `json:"id"`            // chosen by the browser or the gateway
+	Who     string           `json:"who"`
+	Text    string           `json:"text"`            // Markdown if the agent's, else plain text
+	Steps   string           `json:"steps,omitempty"` // one line about the tool calls made for it
+	Taken   *chat.StepCounts `json:"taken,omitempty"` // counts those calls
+	Time    time.Time        `json:"time"`
+	Files   []fileLink       `json:"files,omitempty"`
+	Ask     *chat.Question   `json:"ask,omitempty"`     // an open question
+	Edits   uint64           `json:"edits,omitempty"`   // number of the entry that it replaces
+	Replies string           `json:"replies,omitempty"` // ID of the message that it answers
+	Also    []string         `json:"also,omitempty"`    // IDs of other messages that it answers
 
 	// Branches of the conversation (see branches.go):
 	Branch  *chat.Branch `json:"branch,omitempty"`  // what the agent is told of that

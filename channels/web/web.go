@@ -48,6 +48,9 @@ type Config struct {
 	// Models returns the names of the models that who may choose; nil: none.
 	Models func(ctx context.Context, at chat.Address, who chat.Sender) ([]string, error)
 
+	// Steps returns the steps that led to a reply of a session; nil: nothing is known of them.
+	Steps func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error)
+
 	// Forget ends a session and deletes it; nil: there are no sessions.
 	Forget func(context.Context, chat.SessionID) error
 	// Search searches the sessions of person; nil: only titles are searched.
@@ -190,6 +193,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 		Who:     whoAgent,
 		Text:    r.Text + gone,
 		Steps:   r.Steps,
+		Taken:   r.Taken,
 		Time:    time.Now(),
 		Files:   files,
 		Ask:     r.Ask,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/timeline"
 	"parley/channels"
 	"parley/channels/api"
 	"parley/channels/console"
@@ -85,6 +86,9 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 			TakeBytes: g.pool.Budget().TakeBytes, Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
 			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf,
 			Notify: pushes.New(g.store, g.Log, func() pushes.Page { return g.web }),
+			Steps: func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error) {
+				return timeline.Steps(ctx, g.pool.Sessions(), g.pool.Tools(ctx, id), g.texts.Agent.Steps, id, reply)
+			},
 		})
 		if err != nil {
 			return nil, err

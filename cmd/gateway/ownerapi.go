@@ -34,7 +34,7 @@ func (o ownerAPI) view() web.Gateway {
 		DeadLetters: web.DeadLetters{
 			Replies: o.app.hub.DeadLetters(), Messages: o.app.pool.DeadLetters(), Redact: o.app.redact,
 		},
-		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.app.pool.Calls},
+		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.calls},
 		ToolAdmin: o.toolAdmin(),
 		MCP:       mcppages.Admin{Manager: o.app.mcp.Manager, Zone: o.app.Config.Zone()},
 		Scheduler: o.jobs(),
@@ -169,4 +169,9 @@ func (o ownerAPI) orderJob(ctx context.Context, id string, ask web.Order) (sched
 		return scheduler.Job{}, err
 	}
 	return o.app.jobs.Add(ctx, a, "", ask.Change)
+}
+
+// calls returns what became of each call that was ever made in a session.
+func (o ownerAPI) calls(ctx context.Context, id chat.SessionID) ([]tools.Record, error) {
+	return o.app.pool.Sessions().Calls(ctx, id, o.app.pool.Tools(ctx, id))
 }

@@ -111,7 +111,9 @@ func TestTourPage(t *testing.T) {
 		t.Errorf("the page has %s", got)
 	}
 	w.does(chromedp.Reload())
-	w.until(`document.querySelector("#entries p.steps")?.innerText.startsWith("🔧 Write file, Read page, Delete file – ")`)
+	w.until(`/^3 steps( · [\d.]+ s)?$/.test(document.querySelector("#entries .steps > summary")?.innerText.trim()) && document.querySelector("#entries .steps").title.startsWith("🔧 Write file, Read page, Delete file – ")`)
+	w.does(chromedp.Click("#entries .steps > summary", chromedp.NodeVisible)) // A-089
+	w.until(`[...document.querySelectorAll("#entries .steps li")].map((l) => l.dataset.tool + " " + l.dataset.state).join() === "Write file success,Read page success,Delete file success"`)
 	if got := w.eval(`[typeof window.pwned, document.querySelectorAll("#entries img").length].join()`); got != "undefined,0" {
 		t.Errorf("loaded anew the page has %s", got)
 	}

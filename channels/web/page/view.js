@@ -4,6 +4,7 @@ import { dress, move, render } from "./blocks.js";
 import * as files from "./files.js";
 import * as scrolling from "./scroll.js";
 import { atEnd, follow, forget, news } from "./scroll.js";
+import * as steps from "./steps.js";
 import { $, call, drop, fileURL, icon, keep, make, newID, post, talk, unsent } from "./wire.js";
 
 export { follow };
@@ -31,9 +32,8 @@ function write(a, e) {
   const old = a.querySelector(":scope > .ask");
   if (old && !e.askHTML) keep(formKey(old), null);
   a.querySelectorAll(":scope > :is(.files, .ask)").forEach((old) => old.remove());
-  const below = [], steps = a.querySelector(":scope > .steps");
-  if (e.steps && !steps) a.prepend(make("p", { className: "steps" }, e.steps));
-  if (steps?.dataset.mine === undefined) steps?.removeAttribute("open");
+  const below = [];
+  if (e.who === "parley") steps.fold(a, e);
   if (e.files?.length && !e.filesHTML) below.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
   for (const html of [e.filesHTML, e.askHTML]) {
     const t = make("template");
@@ -188,16 +188,7 @@ export const handlers = {
     work(true);
   },
   step(s) {
-    const a = draftOf(s.reply);
-    const steps = a.querySelector(".steps") ?? a.insertBefore(make("details", { className: "steps", open: true },
-      make("summary", { onclick: () => (steps.dataset.mine = "") }, make("i", { className: "mark" }), make("span")), make("ul")), a.firstChild);
-    const list = steps.querySelector("ul");
-    let li = [...list.children].find((l) => l.dataset.call === s.requestId);
-    const begins = !li;
-    if (begins) list.append((li = make("li", {}, make("details", {}, make("summary"), make("div")))));
-    showStep(li, s);
-    sum(steps.firstChild, [...list.children].map((l) => l.dataset));
-    if (begins) attend();
+    if (steps.step(draftOf(s.reply), s)) attend();
     news();
   },
   message(e) {
@@ -238,30 +229,6 @@ function order(a, { replies, also = [] }) {
 
 // accepted returns the messages below the pending reply that are in the log.
 const accepted = () => [...pending.children].filter((m) => m.dataset.seq);
-
-// showStep fills the card li with tool call s: its arguments, and its result.
-function showStep(li, s) {
-  const [line, body] = li.firstChild.children;
-  if (li.dataset.state !== s.status) li.firstChild.open = s.status !== "success";
-  Object.assign(li.dataset, { call: s.requestId, tool: s.displayName, state: s.status, tip: s.showTip ?? "" });
-  line.dataset.state = s.status;
-  line.replaceChildren(make("i", { className: "mark" }), make("span", {}, make("b", {}, s.displayName), " " + (s.showTip ?? ""),
-    make("small", {}, s.duration ? ` ${(s.duration / 1000).toFixed(1)} s` : ""), make("span", { className: "unseen" }, ` (${s.status})`)));
-  const params = Object.entries(s.params ?? {}).map(([k, v]) => make("div", {}, make("dt", {}, k), make("dd", {}, typeof v === "string" ? v : JSON.stringify(v))));
-  body.replaceChildren(...(params.length ? [make("dl", {}, ...params)] : []),
-    ...(s.error ? [make("p", { className: "bad" }, s.error)] : []), ...(s.result ? [make("p", {}, s.result)] : []));
-}
-
-// sum summarises the tool calls in one line.
-function sum(line, steps) {
-  const running = steps.findLast((s) => s.state === "doing") ?? steps.findLast((s) => s.state === "wait");
-  const failed = steps.filter((s) => s.state === "error").length;
-  const tools = [...new Set(steps.map((s) => s.tool))].join(", ");
-  line.dataset.state = running ? running.state : failed === steps.length ? "error" : "success";
-  const how = running?.state === "doing" ? "running" : "waiting";
-  line.lastChild.textContent = running ? `${running.tool} – ` + (running.tip.startsWith(how + " ") ? running.tip : how + (running.tip && `: ${running.tip}`))
-    : `${tools} – ` + (failed ? `${failed} of ${steps.length} failed` : steps.length > 1 ? `${steps.length} steps done` : "done");
-}
 
 function end() {
   if (draft?.dataset.id) draft = void draft.remove();
@@ -323,5 +290,6 @@ export function start() {
     const choice = target.closest(".ask button");
     if (choice) answer(choice);
   });
+  steps.start(entries);
   entries.addEventListener("error", (e) => broken(e.target), true);
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"parley/chat"
@@ -81,8 +82,11 @@ func stepText(s chat.Step) string {
 	if s.Tip != "" {
 		text += ": " + s.Tip
 	}
-	if s.State == chat.Failed {
+	switch s.State {
+	case chat.Failed:
 		text += " (failed)"
+	case chat.Refused, chat.Interrupted:
+		text += fmt.Sprintf(" (%s)", s.State)
 	}
 	return chat.OneLine(text)
 }

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"parley/chat"
+	"parley/response"
+)
+
+// A pastStep is a step of a reply that is there, with the addresses of its pictures.
+type pastStep struct {
+	chat.Step
+	Pictures []string `json:"pictures,omitempty"`
+}
+
+// stepsOf returns the steps of the reply that req names, of its conversation.
+func (c *Channel) stepsOf(req request) ([]chat.Step, error) {
+	if err := c.checkBlocked(req, blockSteps); err != nil {
+		return nil, err
+	}
+	if c.cfg.Steps == nil {
+		return nil, nil
+	}
+	return c.cfg.Steps(req.r.Context(), req.room.address.Session(), req.r.FormValue("reply"))
+}
+
+// serveSteps sends the steps of a reply.
+func (c *Channel) serveSteps(req request) error {
+	all, err := c.stepsOf(req)
+	if err != nil {
+		return err
+	}
+	steps := make([]pastStep, len(all))
+	for i, s := range all {
+		steps[i].Step = s
+		for n := range s.Pictures {
+			q := url.Values{"reply": {req.r.FormValue("reply")}, "call": {s.Call}, "n": {strconv.Itoa(n)}}
+			steps[i].Pictures = append(steps[i].Pictures, "/c/"+req.room.address.Thread+"/picture?"+q.Encode())
+		}
+	}
+	return req.writeJSON(http.StatusOK, map[string]any{"steps": steps})
+}
+
+// serveStepPicture sends a picture of a step: that file, while it is there.
+func (c *Channel) serveStepPicture(req request) error {
+	all, err := c.stepsOf(req)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(req.r.FormValue("n"))
+	for _, s := range all {
+		if err == nil && s.Call == req.r.FormValue("call") && 0 <= n && n < len(s.Pictures) {
+			return c.serveFile(req, chat.File{Path: s.Pictures[n], Name: path.Base(s.Pictures[n])})
+		}
+	}
+	return response.Problem{Status: http.StatusNotFound, Text: "This picture does not exist."}
+}
+
+// stepsFold returns what the steps of e fold into: "3 steps · 12 s". The script opens it.
+func (e renderedEntry) stepsFold() g.Node {
+	if e.Steps == "" {
+		return nil
+	}
+	if e.Taken == nil { // it was answered by an earlier version
+		return h.P(h.Class("steps"), g.Text(e.Steps))
+	}
+	return h.Details(h.Class("steps"), h.Data("reply", e.ID), h.Title(e.Steps),
+		h.Summary(h.I(h.Class("mark")), h.Span(g.Text(stepsLabel(*e.Taken)))), h.Ul())
+}
+
+// stepsLabel says how many steps there were, as in steps.js.
+func stepsLabel(n chat.StepCounts) string {
+	label := fmt.Sprintf("%d steps", n.All)
+	if n.All == 1 {
+		label = "1 step"
+	}
+	if took := time.Duration(n.Took) * time.Millisecond; took >= 100*time.Millisecond {
+		label += " · " + chat.Span(took)
+	}
+	if n.Failed > 0 {
+		label += fmt.Sprintf(" · %d failed", n.Failed)
+	}
+	if n.Refused > 0 {
+		label += fmt.Sprintf(" · %d not allowed", n.Refused)
+	}
+	return label
+}

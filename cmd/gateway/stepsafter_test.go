@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/tools/network/networktest"
+	"parley/web/webtest"
+)
+
+// The steps to an answer are there after a restart and a reload, with arguments, results and pictures; one that was
+// not allowed does not look like one that failed (A-089). On a phone nothing is wider than the window.
+func TestStepsStay(t *testing.T) {
+	t.Parallel()
+	browser := webtest.Browser(t)
+	s := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
+		turns := [][2]string{
+			{"read_file", `{"path": "shot.png"}`}, {"read_file", `{"path": "long.txt"}`},
+			{"read_file", `{"path": "none.txt"}`}, {"file_delete", `{"path": "long.txt"}`},
+		}
+		switch rs := results(r); {
+		case spokenLast(r) != "work":
+			return echo(ctx, r)
+		case len(rs) < len(turns):
+			return llmtest.Reply{Calls: []llm.ToolCall{{ID: fmt.Sprint("c", len(rs)), Name: turns[len(rs)][0], Args: turns[len(rs)][1]}}}
+		}
+		return llmtest.Reply{Text: "I looked, and left the file where it is."}
+	})
+	s.owners = append(s.owners, "web")
+	s.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
+	var shot bytes.Buffer
+	if err := png.Encode(&shot, image.NewGray(image.Rect(0, 0, 160, 90))); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.file("shot.png", shot.String())
+	s.file("long.txt", strings.Repeat("a line of many\n", 40))
+	base, code := s.face()
+	w := newWindow(t, browser)
+	w.does(chromedp.EmulateViewport(1200, 800))
+	w.visit(base + "/signin#" + code)
+	w.until(`document.querySelector("#state")?.dataset.text === "" && document.querySelector("#send").ariaLabel === "Send"`)
+	w.says("work")
+	w.until(`document.querySelector(".ask button:enabled") && document.querySelector("article:has(.ask)").innerText.startsWith("Delete long.txt?")`)
+	w.shot("approval-1200")
+	w.do(`[...document.querySelectorAll(".ask button")].find((b) => b.innerText === "No").click()`)
+	const fold = `document.querySelector("#entries .steps > summary")?.innerText.trim()`
+	w.until(`/^4 steps( · [\d.]+ s)? · 1 failed · 1 not allowed$/.test(` + fold + `)`)
+
+	s.kill()
+	s.start()
+	s.face() // it listens
+	w.does(chromedp.Reload())
+	w.until(`/^4 steps( · [\d.]+ s)? · 1 failed · 1 not allowed$/.test(` + fold + `) && !document.querySelector("#entries .steps li")`)
+	w.does(chromedp.Click("#entries .steps > summary", chromedp.NodeVisible))
+	w.until(`[...document.querySelectorAll("#entries .steps li")].map((l) => l.dataset.tool + " " + l.dataset.tip + " " + l.dataset.state).join() ===
+		"Read file shot.png success,Read file long.txt success,Read file none.txt error,Delete file long.txt refused"`)
+	w.do(`document.querySelectorAll("#entries .steps li > details").forEach((d) => (d.open = true))`)
+	w.until(`document.querySelector("#entries .steps .picture img")?.naturalWidth === 160`)
+	const result = `document.querySelectorAll("#entries .steps .result")[1].textContent`
+	w.until(result + `.split("\n").length === 6`)
+	w.do(`document.querySelector("#entries .steps .more").click()`)
+	w.until(result + `.includes("40| a line of many")`)
+	if got := w.eval(`[...document.querySelectorAll("#entries .steps li")].slice(2).map((l) => l.querySelector("em").innerText + ": " + (l.querySelector(".bad") ? "bad" : "")).join()`); got != "failed: bad,not allowed: " {
+		t.Errorf("the failed and the refused step say %s", got)
+	}
+	w.shot("steps-1200")
+	w.does(chromedp.EmulateViewport(390, 800))
+	w.until(`document.documentElement.scrollWidth === 390 && document.querySelector("#scroll").scrollWidth <= 390`)
+	w.do(`document.querySelector("#entries .steps .more").click()`)
+	w.shot("steps-390")
+}
