@@ -17,6 +17,19 @@ import (
 
 const maxResult = 8000 // characters of a result
 
+// A Pool has the logs of sessions, and the tools that there are now.
+type Pool interface {
+	Sessions() *conversation.Sessions
+	Tools(ctx context.Context, id chat.SessionID) *tools.Kit
+}
+
+// Of returns a function that returns the steps to a reply of a session of p.
+func Of(p Pool, say texts.Steps) func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error) {
+	return func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error) {
+		return Steps(ctx, p.Sessions(), p.Tools(ctx, id), say, id, reply)
+	}
+}
+
 // Steps returns the steps of the turn of the session id that the reply with that ID ended, in the order
 // in which the model asked for them, as they were shown meanwhile. kit has the tools that there
 // are now. Without that turn, which may have been removed since, there are none.

@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 
@@ -140,12 +141,12 @@ func (c *Channel) downloadFile(req request) error {
 	if err != nil {
 		return err
 	}
-	return c.serveFile(req, s)
+	return req.sendFile(c.cfg.Open, s)
 }
 
-// serveFile sends s in such a way that it cannot act as a page of ours.
-func (c *Channel) serveFile(req request, s chat.File) error {
-	f, err := c.cfg.Open(s.Path)
+// sendFile sends s in such a way that it cannot act as a page of ours.
+func (req request) sendFile(open func(path string) (*os.File, error), s chat.File) error {
+	f, err := open(s.Path)
 	if err != nil {
 		return errNoFile
 	}

@@ -80,8 +80,8 @@ func (c *Channel) routes() *http.ServeMux {
 		"GET /c/{id}/export/{form}": exportConversation,
 		"GET /menus":                c.menus.serve,
 		"POST /c/{id}/pin":          pinConversation,
-		"GET /c/{id}/steps":         c.serveSteps,
-		"GET /c/{id}/picture":       c.serveStepPicture,
+		"GET /c/{id}/steps":         pastSteps{c}.serve,
+		"GET /c/{id}/picture":       pastSteps{c}.servePicture,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			who, _ := r.Context().Value(personKey{}).(chat.Sender)

@@ -21,20 +21,23 @@ type pastStep struct {
 	Pictures []string `json:"pictures,omitempty"`
 }
 
-// stepsOf returns the steps of the reply that req names, of its conversation.
-func (c *Channel) stepsOf(req request) ([]chat.Step, error) {
-	if err := c.checkBlocked(req, blockSteps); err != nil {
+// pastSteps serves the steps of replies that are there.
+type pastSteps struct{ channel *Channel }
+
+// of returns the steps of the reply that req names, of its conversation.
+func (p pastSteps) of(req request) ([]chat.Step, error) {
+	if err := p.channel.checkBlocked(req, blockSteps); err != nil {
 		return nil, err
 	}
-	if c.cfg.Steps == nil {
+	if p.channel.cfg.Steps == nil {
 		return nil, nil
 	}
-	return c.cfg.Steps(req.r.Context(), req.room.address.Session(), req.r.FormValue("reply"))
+	return p.channel.cfg.Steps(req.r.Context(), req.room.address.Session(), req.r.FormValue("reply"))
 }
 
-// serveSteps sends the steps of a reply.
-func (c *Channel) serveSteps(req request) error {
-	all, err := c.stepsOf(req)
+// serve sends the steps of a reply.
+func (p pastSteps) serve(req request) error {
+	all, err := p.of(req)
 	if err != nil {
 		return err
 	}
@@ -49,16 +52,16 @@ func (c *Channel) serveSteps(req request) error {
 	return req.writeJSON(http.StatusOK, map[string]any{"steps": steps})
 }
 
-// serveStepPicture sends a picture of a step: that file, while it is there.
-func (c *Channel) serveStepPicture(req request) error {
-	all, err := c.stepsOf(req)
+// servePicture sends a picture of a step: that file, while it is there.
+func (p pastSteps) servePicture(req request) error {
+	all, err := p.of(req)
 	if err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(req.r.FormValue("n"))
 	for _, s := range all {
 		if err == nil && s.Call == req.r.FormValue("call") && 0 <= n && n < len(s.Pictures) {
-			return c.serveFile(req, chat.File{Path: s.Pictures[n], Name: path.Base(s.Pictures[n])})
+			return req.sendFile(p.channel.cfg.Open, chat.File{Path: s.Pictures[n], Name: path.Base(s.Pictures[n])})
 		}
 	}
 	return response.Problem{Status: http.StatusNotFound, Text: "This picture does not exist."}

@@ -84,11 +84,8 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 		browser, err := webchat.New(webchat.Config{
 			Name: "web", Store: g.store, Open: g.files.OpenNamed, Save: g.attachments.Save,
 			TakeBytes: g.pool.Budget().TakeBytes, Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
-			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf,
+			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf, Steps: timeline.Of(g.pool, g.texts.Agent.Steps),
 			Notify: pushes.New(g.store, g.Log, func() pushes.Page { return g.web }),
-			Steps: func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error) {
-				return timeline.Steps(ctx, g.pool.Sessions(), g.pool.Tools(ctx, id), g.texts.Agent.Steps, id, reply)
-			},
 		})
 		if err != nil {
 			return nil, err
