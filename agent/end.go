@@ -71,7 +71,7 @@ func (t *turn) stopped(ctx context.Context) error {
 	text := conversation.Join(t.openTurn().Notice(), t.openTurn().Text(), t.part)
 	cut := &llm.Message{Role: llm.Assistant, Text: conversation.Join(t.part, msgCutShort), Finish: llm.Stopped}
 	t.session.Keep(conversation.Record{Said: cut})
-	return t.end(ctx, conversation.Stopped, conversation.Join(text, stoppedWith(t.pool.texts, stopped)))
+	return t.end(ctx, conversation.Stopped, conversation.Join(text, subagents.StoppedWith(t.pool.texts, stopped)))
 }
 
 // end closes the turn: the last records and the reply in one Append, then the

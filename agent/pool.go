@@ -25,6 +25,7 @@ import (
 	"parley/agent/conversation"
 	"parley/agent/deadletter"
 	"parley/agent/subagents"
+	"parley/agent/underway"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -95,6 +96,11 @@ func (p *Pool) Sessions() *conversation.Sessions { return p.sessions }
 
 // DeadLetters returns the messages that could not be answered.
 func (p *Pool) DeadLetters() *deadletter.Letters { return p.letters }
+
+// Underway returns what the agent has under way.
+func (p *Pool) Underway() underway.List {
+	return underway.New(p.activities, p.subagents, p.config.Background)
+}
 
 // Budget returns the book of what was spent.
 func (p *Pool) Budget() *budget.Book { return p.budget }

@@ -12,8 +12,7 @@ import (
 	"parley/chat"
 )
 
-// maxSourcesText is how many bytes of the sources of untrusted content /status names.
-const maxSourcesText = 800
+const maxSourcesText = 800 // bytes of the sources of untrusted content that /status names
 
 // A Status tells how much a Pool has to do.
 type Status struct {
@@ -43,7 +42,6 @@ func describeActivity(p *Pool, id chat.SessionID) string {
 }
 
 func showStatus(ctx context.Context, p *Pool, m chat.Message) (string, error) {
-	id := m.Session()
 	s, err := p.Status(ctx)
 	working, loading := p.subagents.Working(ctx, subagents.VisibleTo(m))
 	_, model, unreadable := p.modelsFor(ctx, m)
@@ -51,7 +49,7 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 		return "", fmt.Errorf("count what waits: %w", err)
 	}
 	say := p.texts.Commands
-	lines := []string{say.Am.With(describeActivity(p, id))}
+	lines := []string{say.Am.With(describeActivity(p, m.Session()))}
 	if n := len(working); n > 0 {
 		lines = append(lines, say.SubagentsWork.Of(n))
 	}
@@ -61,7 +59,7 @@ func showStatus(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	)
 	sources, err := p.sessions.UntrustedIn(ctx, m.Session(), m.From.Role == chat.Owner)
 	if err != nil {
-		p.log.Error("could not look for untrusted content", "session", id, "err", err)
+		p.log.Error("could not look for untrusted content", "session", m.Session(), "err", err)
 	}
 	if len(sources) > 0 {
 		named := chat.Inline(strings.Join(sources, ", "), maxSourcesText)

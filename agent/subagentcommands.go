@@ -8,7 +8,6 @@ import (
 	"parley/agent/activity"
 	"parley/agent/subagents"
 	"parley/chat"
-	"parley/texts"
 	"parley/tools"
 )
 
@@ -50,14 +49,6 @@ func stopTurns(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 		return p.texts.Subagents.Stopped.With(p.texts.Subagents.Some.Of(n)), nil
 	}
 	return p.texts.Commands.NoStop, nil
-}
-
-// stoppedWith ends the answer that was stopped together with n subagents.
-func stoppedWith(say *texts.Agent, n int) string {
-	if n == 0 {
-		return say.Turn.Stopped
-	}
-	return say.Turn.StoppedWith.With(say.Subagents.Some.Of(n))
 }
 
 // manageSubagents answers /agents.

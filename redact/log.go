@@ -56,6 +56,23 @@ func (r *Recent) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Count counts the errors and warnings since start. More says that there were more than
+// are kept.
+func (r *Recent) Count(start time.Time) (errors, warnings int, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.lines {
+		switch {
+		case l.Time.Before(start):
+		case l.Level == slog.LevelError.String():
+			errors++
+		default:
+			warnings++
+		}
+	}
+	return errors, warnings, len(r.lines) == maxRecent && r.lines[0].Time.After(start)
+}
+
 // Lines returns the lines, newest first.
 func (r *Recent) Lines() []Line {
 	r.mu.Lock()

@@ -704,3 +704,30 @@ func TestNoteDelivery(t *testing.T) {
 		}
 	}
 }
+
+// A person stops a run of one of the gateway's own jobs: it counts as stopped, and the
+// next run is not.
+func TestStopSystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: func(ctx context.Context, _ scheduler.Job, _ scheduler.Run) (scheduler.Ended, error) {
+			<-ctx.Done()
+			return scheduler.Ended{}, ctx.Err()
+		}}}
+		s := w.open()
+		if s.SystemRuns().Stop("dream") || len(s.SystemRuns().IDs()) > 0 {
+			t.Error("it runs before it is due")
+		}
+		if err := s.Fire(t.Context(), "dream", "call", false); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(time.Minute)
+		if got := s.SystemRuns().IDs(); !slices.Equal(got, []string{"dream"}) || !s.SystemRuns().Stop("dream") {
+			t.Errorf("%q run", got)
+		}
+		w.wait(time.Minute)
+		if got := history(w.job("dream")); !slices.Equal(got, []string{"1 stopped "}) || len(s.SystemRuns().IDs()) > 0 {
+			t.Errorf("%q", got)
+		}
+	})
+}

@@ -185,12 +185,18 @@ func (s *Scheduler) deliverRun(ctx context.Context, j Job, r Run) error {
 
 // runSystemJob runs one of the gateway's own jobs. A panic counts as a failed run.
 func (s *Scheduler) runSystemJob(ctx context.Context, j Job, r Run) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s.system.set(j.ID, stop)
+	defer s.system.set(j.ID, nil)
 	var e Ended
 	err := panics.Try(func() (err error) {
 		e, err = systemJob(s.System, j.ID).Do(ctx, j, r)
 		return err
 	})
 	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errStopped):
+		e.Outcome = Stopped
 	case err != nil && ctx.Err() != nil:
 		e.Outcome = Interrupted
 		e.Note = s.Texts.Closed

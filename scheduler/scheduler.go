@@ -158,6 +158,7 @@ type Scheduler struct {
 	zones    sync.Map // time zones that were loaded, by name
 	nudge    chan struct{}
 	workers  sync.WaitGroup
+	system   SystemRuns
 	maxSleep time.Duration // after which the loop checks whether the wall clock was changed (P23)
 
 	adding  sync.Mutex // guards started, and checking the number of jobs before adding one

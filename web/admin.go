@@ -26,7 +26,7 @@ type admin struct {
 func (a *admin) views() []route {
 	show := a.pages
 	return slices.Concat(
-		view("/owner", "/api/status", "Overview", a.overview, show.overview),
+		a.dashboard(),
 		view("/owner/talks", "/api/sessions", "Conversations", a.conversations, show.conversations),
 		view("/owner/talks/{id}", "/api/sessions/{id}", "Conversation", a.conversation, show.conversation),
 		view("/owner/usage", "/api/usage", "Usage", a.usage, show.usage),
@@ -43,6 +43,7 @@ func (a *admin) views() []route {
 // (B-068), and that there is nothing by all others.
 func (a *admin) others() (routes []route) {
 	all := append(a.cfg.Gateway.ToolAdmin.Routes(), a.cfg.Gateway.MCP.Routes()...)
+	all = append(all, a.cfg.Gateway.Dashboard.Routes()...)
 	for _, pages := range a.cfg.Gateway.Pages {
 		all = append(all, pages.Routes()...)
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/llm"
 	"parley/memory"
 	"parley/redact"
+	"parley/web/dashboard"
 	"parley/web/layout"
 	"parley/web/mcppages"
 	"parley/web/toolpages"
@@ -26,6 +27,7 @@ type Gateway struct {
 	Notes         *memory.Notes // long-term memory
 	ToolAdmin     toolpages.Admin
 	MCP           mcppages.Admin
+	Dashboard     *dashboard.Dashboard
 	Pages         []layout.Pages // further pages of the owner
 
 	Model    func() string                  // the name of the model that answers

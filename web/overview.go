@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
@@ -13,7 +14,11 @@ import (
 
 	"parley/channels/admission"
 	"parley/chat"
+	"parley/response"
+	"parley/store"
+	"parley/web/dashboard"
 	"parley/web/layout"
+	"parley/web/live"
 )
 
 // An Overview is the gateway's state and what needs the owner's attention.
@@ -32,8 +37,9 @@ type Overview struct {
 	DeadMessages []DeadLetter        `json:"aside"`
 }
 
-func (a *admin) overview(r *http.Request) (Overview, error) {
-	ctx := r.Context()
+func (a *admin) overview(r *http.Request) (Overview, error) { return a.status(r.Context()) }
+
+func (a *admin) status(ctx context.Context) (Overview, error) {
 	gateway := a.cfg.Gateway
 	o := Overview{
 		Version:  a.cfg.Version,
@@ -73,22 +79,75 @@ func (d DeadLetters) show(ctx context.Context, from chat.DeadLetters) (shown []D
 	return shown, err
 }
 
-func (p pages) overview(o Overview) g.Group {
-	fact := func(name, value string) g.Node { return h.Div(h.Dt(g.Text(name)), h.Dd(g.Text(value))) }
-	return g.Group{
-		alert("Not ready", o.Reasons),
-		alert("Warnings", o.Warnings),
-		h.Dl(
-			fact("Version", o.Version),
-			fact("Running since", p.formatTime(o.Began)),
-			fact("Model", o.Model),
-			fact("Waiting for you", fmt.Sprintf("replies: %d, messages: %d", len(o.DeadReplies), len(o.DeadMessages))),
-			g.If(o.Disk != "", h.Div(h.Class("whole"), h.Dt(g.Text("Disk")), h.Dd(g.Text(o.Disk)))),
-		),
-		p.deadReplies(o.DeadReplies),
-		p.deadMessages(o.DeadMessages),
-		channelTable(o.Channels),
-		p.pairingTable(o.Pairings),
+// dashboard returns the routes of the dashboard, which package dashboard makes together
+// with what needs the owner's attention.
+func (a *admin) dashboard() []route {
+	d := a.cfg.Gateway.Dashboard
+	return []route{
+		{"GET /owner", owner, a.dashboardPage},
+		{"GET /api/status", owner, serveJSON(a.overview)},
+		{"GET /api/dashboard", owner, serveJSON(func(r *http.Request) (dashboard.Today, error) {
+			return d.Load(r.Context())
+		})},
+		{"GET " + dashboardEvents, owner, func(w http.ResponseWriter, r *http.Request, _ visitor) error {
+			return d.Follow(w, r, a.parts)
+		}},
+		{"POST /api/work/{id}/stop", owner, a.stop},
+	}
+}
+
+const dashboardEvents = "/owner/events" // pieces of the page
+
+func (a *admin) dashboardPage(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	parts, err := a.parts(r.Context())
+	if err != nil {
+		return err
+	}
+	return layout.Frame{
+		Path:  "/owner",
+		Title: "Dashboard",
+		Lead: fmt.Sprintf("Parley %s, running since %s, answers with %s.", a.cfg.Version,
+			a.pages.formatTime(a.began), a.cfg.Gateway.Model()),
+		Actions: g.Group{h.Span(h.ID("live"), h.Role("status"), h.Class("state busy"), g.Text("Connecting"))},
+		Assets:  dashboard.Assets(),
+		Content: g.Group{dashboard.Content(dashboardEvents, parts)},
+	}.Write(w)
+}
+
+// parts returns all parts of the dashboard.
+func (a *admin) parts(ctx context.Context) ([]live.Part, error) {
+	o, err := a.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := a.cfg.Gateway.Dashboard.Parts(ctx)
+	return append(parts, a.pages.attention(o)...), err
+}
+
+// stop stops what the path names, and says what it was.
+func (a *admin) stop(w http.ResponseWriter, r *http.Request, v visitor) error {
+	stopped, err := a.cfg.Gateway.Dashboard.Stop(r.Context(), r.PathValue("id"), v.Name)
+	if errors.Is(err, store.ErrNotFound) {
+		return response.Problem{Status: http.StatusNotFound, Text: "it is over already"}
+	}
+	if err != nil {
+		return err
+	}
+	what := dashboard.Describe(stopped)
+	a.cfg.Audit("session", v.ID, "stopped: "+what)
+	response.JSON(w, http.StatusOK, map[string]any{"stopped": stopped, "said": "Stopped " + what + "."})
+	return nil
+}
+
+// attention returns the parts of the dashboard that say how the channels do, and what
+// waits for the owner.
+func (p pages) attention(o Overview) []live.Part {
+	return []live.Part{
+		{ID: "alerts", Node: g.Group{
+			alert("Not ready", o.Reasons), alert("Warnings", o.Warnings), p.pairingTable(o.Pairings),
+		}},
+		{ID: "channels", Node: channelList(o.Channels)},
+		{ID: "letters", Node: g.Group{p.deadReplies(o.DeadReplies), p.deadMessages(o.DeadMessages)}},
 	}
 }
 
@@ -146,26 +205,31 @@ func (p pages) deadLetterRow(l DeadLetter, actions ...g.Node) g.Node {
 	)
 }
 
-func channelTable(all []Channel) g.Node {
-	rows := g.Map(all, func(c Channel) g.Node {
-		state := layout.Coloured("good", "works")
+func channelList(all []Channel) g.Node {
+	if len(all) == 0 {
+		return layout.Empty("There are no channels yet", "Name one in channels of the config: telegram, discord, web.")
+	}
+	return h.Ul(h.Class("states"), g.Map(all, func(c Channel) g.Node {
+		state := layout.Status(layout.Good, "works")
 		if c.Trouble != "" {
-			state = layout.Coloured("bad", c.Trouble)
+			state = layout.Status(layout.Bad, "does not receive")
 		}
-		oldest := ""
+		var notes []string
+		if c.Trouble != "" {
+			notes = append(notes, c.Trouble)
+		}
 		if c.Pending > 0 {
-			oldest = c.Oldest.Round(time.Second).String()
+			oldest := c.Oldest.Round(time.Second)
+			notes = append(notes, fmt.Sprintf("replies to send: %d, the oldest for %s", c.Pending, oldest))
 		}
-		return h.Tr(
-			layout.RowHead(g.Text(c.Name)),
-			h.Td(state),
-			layout.Cell(c.Pending),
-			layout.Cell(oldest),
-			layout.Cell(c.Dropped),
+		if c.Dropped > 0 {
+			notes = append(notes, fmt.Sprintf("unknown senders turned away: %d", c.Dropped))
+		}
+		return h.Li(
+			h.Div(h.B(g.Text(c.Name)), g.If(len(notes) > 0, h.Small(g.Text(strings.Join(notes, "; "))))),
+			state,
 		)
-	})
-	columns := []string{"Channel", "State", "Pending replies", "Oldest", "Unknown senders turned away"}
-	return g.Group{layout.Heading("channels", "Channels"), layout.Table("channels", columns, "There are none.", rows)}
+	}))
 }
 
 func (p pages) pairingTable(all []admission.Pairing) g.Node {

@@ -13,6 +13,7 @@ import (
 	"parley/redact"
 	"parley/response"
 	"parley/web/layout"
+	"parley/web/live"
 	"parley/web/webtest"
 )
 
@@ -23,7 +24,7 @@ func TestRS5HostilePages(t *testing.T) {
 	for _, text := range webtest.Hostile {
 		for _, on := range []bool{true, false} {
 			made := map[string]g.Group{
-				"overview":      p.overview(filled[Overview](text, on)),
+				"overview":      contents(p.attention(filled[Overview](text, on))),
 				"conversations": p.conversations(filled[conversations](text, on)),
 				"conversation":  p.conversation(filled[conversation](text, on)),
 				"usage":         p.usage(filled[usage](text, on)),
@@ -62,6 +63,13 @@ func TestRS5HostileProblem(t *testing.T) {
 			t.Errorf("%q: %q in %s", text, faults, page)
 		}
 	}
+}
+
+func contents(parts []live.Part) (all g.Group) {
+	for _, p := range parts {
+		all = append(all, p.Node)
+	}
+	return all
 }
 
 func written(t *testing.T, page g.Node) string {

@@ -92,13 +92,15 @@ func (s *Server) Local() http.Handler {
 // HTTP returns the server to serve h with. Headers must arrive within ten
 // seconds; streams may last as long as they like. A panic fails one request.
 func (s *Server) HTTP(h http.Handler) *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
+	server.RegisterOnShutdown(s.cfg.Gateway.Dashboard.Streams.Close)
+	return server
 }
 
 // Link returns a link that signs person in once, within a day. The error is

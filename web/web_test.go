@@ -27,9 +27,12 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/tools"
+	"parley/web/dashboard"
 	"parley/web/layout"
+	"parley/web/live"
 	"parley/web/memorypages"
 	"parley/web/schedule"
+	"parley/web/traffic"
 )
 
 const (
@@ -173,6 +176,7 @@ func (f *face) gateway(t testing.TB) Gateway {
 				return []tools.Record{tools.NewRecord(llm.ToolCall{ID: "c1", Name: "list_dir", Args: `{"path":"."}`}, evil, tools.Result{}, "main", 1)}, nil
 			},
 		},
+		Dashboard: f.dashboard(at),
 		ToolAdmin: f.toolAdmin(t),
 		Scheduler: clock,
 		Notes:     notes,
@@ -203,6 +207,33 @@ func (f *face) gateway(t testing.TB) Gateway {
 		Events: events,
 		Backup: func(_ context.Context, send func(io.Reader)) error { send(strings.NewReader("backup")); return nil },
 	}
+}
+
+// dashboard shows evil work, which can be stopped while it is there.
+func (f *face) dashboard(at time.Time) *dashboard.Dashboard {
+	return dashboard.New(dashboard.Config{
+		Traffic: traffic.New(),
+		Streams: live.New(),
+		Usage: func(context.Context) ([]llm.Spent, error) {
+			return []llm.Spent{{Day: time.Now().Format(time.DateOnly), Who: evil, Model: evil, Turns: 2, Usage: llm.Usage{In: 1000, Out: 10}, Cost: .5}}, nil
+		},
+		Problems: func(time.Time) (int, int, bool) { return 2, 3, true },
+		Disk: func(context.Context) (dashboard.Disk, error) {
+			return dashboard.Disk{Measured: at, Bytes: map[string]int64{evil: 7}}, nil
+		},
+		Waiting: func(context.Context) (int, error) { return 1, nil },
+		Models:  func() []string { return []string{evil} },
+		Work: func(context.Context) ([]chat.Work, error) {
+			return []chat.Work{{ID: "turn:" + evil, Kind: chat.WorkTurn, What: evil, Doing: evil, Session: evil, Since: at}}, nil
+		},
+		Stop: func(_ context.Context, id, who string) (chat.Work, error) {
+			if id == "absent" {
+				return chat.Work{}, store.ErrNotFound
+			}
+			f.note(&f.did, "stop", id, "for", who)
+			return chat.Work{ID: id, Kind: chat.WorkTurn, Session: evil}, nil
+		},
+	})
 }
 
 // An asking is a request as one of our pages makes it, and what is changed in it.

@@ -96,6 +96,17 @@ func (s *Set) Get(id chat.SessionID) (a Activity, found bool) {
 	return *s.bySession[id], true
 }
 
+// All returns what is known of all activities.
+func (s *Set) All() map[chat.SessionID]Activity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[chat.SessionID]Activity, len(s.bySession))
+	for id, a := range s.bySession {
+		all[id] = *a
+	}
+	return all
+}
+
 // SetDoing notes what a is doing now.
 func (s *Set) SetDoing(a *Activity, what string) {
 	s.mu.Lock()

@@ -12,13 +12,15 @@ import (
 
 // A BackgroundTask is a command that a tool runs in the background.
 type BackgroundTask struct {
-	ID    string
-	What  string // the command
-	Began time.Time
+	ID      string
+	What    string // the command
+	Session chat.SessionID
+	Began   time.Time
 }
 
 // Background lists and stops them. The zero value has none.
 type Background struct {
+	// List returns those of a session, or all for "".
 	List func(ctx context.Context, session chat.SessionID) ([]BackgroundTask, error)
 	// Stop ends the tasks of a session whose IDs begin with prefix, and returns how many.
 	Stop func(session chat.SessionID, prefix string) int
@@ -52,4 +54,12 @@ func (b Background) Describe(ctx context.Context, session chat.SessionID, say *t
 		fmt.Fprintf(&list, "\n- `%s` %s – %s", task.ID, what, began)
 	}
 	return list.String(), nil
+}
+
+// StoppedWith returns the end of an answer that was stopped together with n subagents.
+func StoppedWith(say *texts.Agent, n int) string {
+	if n == 0 {
+		return say.Turn.Stopped
+	}
+	return say.Turn.StoppedWith.With(say.Subagents.Some.Of(n))
 }

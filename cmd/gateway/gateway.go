@@ -47,6 +47,7 @@ import (
 	"parley/tools/shell"
 	"parley/web"
 	"parley/web/observe"
+	"parley/web/traffic"
 	"parley/workspace"
 )
 
@@ -113,6 +114,7 @@ type gateway struct {
 
 	// HTTP.
 	observer  *observe.Observer
+	traffic   *traffic.Counter // what observer counts for the dashboard
 	web       *web.Server
 	listeners []net.Listener
 	servers   []*http.Server // of each of listeners
@@ -178,7 +180,8 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		Owner:  g.Config.DataDir,
 		Hide:   []string{g.Config.DataDir, g.Config.File},
 	})
-	g.observer = observe.New(observe.Config{Build: version()})
+	g.traffic = traffic.New()
+	g.observer = observe.New(observe.Config{Build: version(), Traffic: g.traffic})
 	if err := g.openData(ctx, leave); err != nil {
 		return err
 	}

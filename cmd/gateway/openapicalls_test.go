@@ -20,6 +20,7 @@ import (
 // provenElsewhere names the tests that see an answer which TestOpenAPI cannot bring about.
 var provenElsewhere = map[string]string{
 	"POST /api/aside/{id}/again 204":               "web.TestActions",
+	"POST /api/work/{id}/stop 200":                 "web.TestStop",
 	"GET /readyz 503":                              "web.TestHealth",
 	"POST /v1/chat/completions 502":                "cmd/gateway.TestOpenAIClientOfAModelThatFails",
 	"POST /api/admin/approvals/revoke 200":         "web.TestApprovalsPage",
@@ -275,6 +276,8 @@ func sendAgain(owner apiClient) {
 	owner.call("POST", "/api/parked/"+key()+"/drop", nil, 204)
 	owner.call("POST", "/api/aside/nothing/again", nil, 404)
 	owner.call("POST", "/api/aside/nothing/drop", nil, 204)
+	owner.call("GET", "/api/dashboard", nil, 200)
+	owner.call("POST", "/api/work/nothing/stop", nil, 404)
 }
 
 // testNames returns the tests of the packages that prove answers, as documents name them.

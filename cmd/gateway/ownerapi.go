@@ -3,14 +3,17 @@ package main
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 
 	"parley/backup"
 	"parley/chat"
+	"parley/cmd/gateway/control"
 	"parley/cmd/gateway/toolview"
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
+	"parley/web/dashboard"
 	"parley/web/layout"
 	"parley/web/mcppages"
 	"parley/web/memorypages"
@@ -35,6 +38,7 @@ func (o ownerAPI) view() web.Gateway {
 			Replies: o.app.hub.DeadLetters(), Messages: o.app.pool.DeadLetters(), Redact: o.app.redact,
 		},
 		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.calls},
+		Dashboard: o.dashboard(),
 		ToolAdmin: o.toolAdmin(),
 		MCP:       mcppages.Admin{Manager: o.app.mcp.Manager, Zone: o.app.Config.Zone()},
 		Scheduler: o.jobs(),
@@ -63,6 +67,18 @@ func (o ownerAPI) pages() []layout.Pages {
 			Zone:  zone, Audit: o.app.auditLog.Add,
 		},
 	}
+}
+
+// dashboard returns what the dashboard shows and stops.
+func (o ownerAPI) dashboard() *dashboard.Dashboard {
+	return control.Dashboard(control.Config{
+		Pool: o.app.pool, Scheduler: o.app.scheduler, Traffic: o.app.traffic, Recent: o.app.Recent,
+		Store: o.app.store, DataDir: o.app.Config.DataDir, Zone: o.app.Config.Zone(),
+		Models: func() (string, []string) {
+			c := o.app.now.Load()
+			return c.Agent.Model, slices.Sorted(maps.Keys(c.Models))
+		},
+	})
 }
 
 // toolAdmin returns what the pages of policy, custom tools and approvals show and do.

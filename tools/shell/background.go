@@ -415,13 +415,14 @@ func (s *Shell) all(ctx context.Context) (all []Command, err error) {
 	return all, nil
 }
 
-// Working returns the commands of a session that run in the background.
+// Working returns the commands of a session, or of all for "", that run in the background.
 func (s *Shell) Working(ctx context.Context, id chat.SessionID) ([]Command, error) {
 	all, err := s.all(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the commands of %s: %w", id, err)
 	}
-	return slices.DeleteFunc(all, func(c Command) bool { return c.Session != id || !s.isRunning(c.ID) }), nil
+	other := func(c Command) bool { return id != "" && c.Session != id || !s.isRunning(c.ID) }
+	return slices.DeleteFunc(all, other), nil
 }
 
 func (s *Shell) isRunning(id string) bool {

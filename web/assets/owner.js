@@ -11,6 +11,12 @@ async function act(method, path, body) {
   return told;
 }
 
+// say tells what was done, on a page that keeps itself up to date.
+function say(words) {
+  said.textContent = words;
+  said.scrollIntoView({ block: "nearest" });
+}
+
 // tell shows a link or a key, which is shown only once.
 function tell(told) {
   const box = document.createElement("output");
@@ -41,6 +47,7 @@ async function go(element, method, path, body) {
   try {
     const told = await act(method, path, body);
     if (told?.link ?? told?.secret) tell(told);
+    else if (told?.said) say(told.said);
     else if (element.dataset.show) show(element.dataset.show, told.data);
     else location.assign(element.dataset.then ?? told?.then ?? location.href);
   } catch (err) {
@@ -71,9 +78,9 @@ document.addEventListener("submit", (event) => {
 
 // On a narrow window the rows of a table of more than two columns become blocks, in which each cell is named by
 // its column. What that does to the style must not take away what screen readers know of the table.
-for (const table of document.querySelectorAll(".wide > table")) {
+function stack(table) {
   const columns = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-  if (columns.length <= 2) continue;
+  if (columns.length <= 2) return;
   table.classList.add("stacks");
   table.setAttribute("role", "table");
   for (const row of table.rows) {
@@ -84,3 +91,6 @@ for (const table of document.querySelectorAll(".wide > table")) {
     }
   }
 }
+const stackAll = (part) => part.querySelectorAll(".wide > table:not(.stacks)").forEach(stack);
+stackAll(document);
+document.addEventListener("replaced", (event) => stackAll(event.target)); // by live.js

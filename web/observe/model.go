@@ -60,6 +60,11 @@ func (o *Observer) beginRound(ctx context.Context, name string) (context.Context
 func (o *Observer) endRound(name string, span trace.Span, took time.Duration, msg *llm.Message, err error) {
 	o.rounds.counter(name).Inc()
 	o.roundTime.histogram(name).Update(took.Seconds())
+	if kind := kindOf(err); err == nil || kind == "cancelled" { // a person's doing, not the model's
+		o.traffic.Request(name, "")
+	} else {
+		o.traffic.Request(name, kind)
+	}
 	if err != nil {
 		o.failures.counter(kindOf(err), name).Inc()
 		finish(span, kindOf(err), true)

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"parley/chat"
+	"parley/web/traffic"
 )
 
 // Config is what an Observer needs. All of it is optional.
@@ -30,12 +31,15 @@ type Config struct {
 	// until an SDK is set there or its automatic instrumentation attaches to the process.
 	Tracer trace.TracerProvider
 	Build  string // the version of this program
+	// Traffic counts for the dashboard.
+	Traffic *traffic.Counter
 }
 
 // An Observer measures. Its methods may be called concurrently.
 type Observer struct {
 	tracer   trace.Tracer
 	families families
+	traffic  *traffic.Counter // may be nil
 
 	running    *metrics.Gauge
 	turnTime   *histogram
@@ -73,7 +77,7 @@ func New(c Config) *Observer {
 	if c.Tracer == nil {
 		c.Tracer = otel.GetTracerProvider()
 	}
-	o := &Observer{tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}}
+	o := &Observer{tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}, traffic: c.Traffic}
 	all := &o.families
 	all.gauge("build_info", "Always 1; the labels describe the build.", "go", "version").
 		gauge(runtime.Version(), c.Build).
@@ -163,7 +167,12 @@ func (o *Observer) Begun(
 		attribute.String("gen_ai.conversation.id", string(s)), attribute.String("parley.channel", m.At.Channel)))
 	return ctx, func(outcome string) {
 		o.running.Dec()
-		o.turnTime.Update(time.Since(began).Seconds())
+		took := time.Since(began)
+		o.turnTime.Update(took.Seconds())
+		if outcome != "answered" || m.Origin != chat.FromPerson {
+			took = 0
+		}
+		o.traffic.Turn(took, outcome == "failed")
 		if !slices.Contains([]string{"answered", "stopped", "failed", "parked", "too old", "over the limit"}, outcome) {
 			outcome = "other"
 		}
@@ -180,6 +189,7 @@ func (o *Observer) Deliver(d chat.Deliver) chat.Deliver {
 		if err != nil {
 			outcome = "refused"
 		}
+		o.traffic.Message()
 		o.messages.counter(m.At.Channel, outcome).Inc()
 		return err
 	}
