@@ -85,6 +85,7 @@ var rooms = map[string]string{
 	"web/observe":           "chat llm tools web/traffic",
 	"web/traffic":           "",
 	"web/layout":            "chat response",
+	"web/logs":              "chat redact response web/layout web/live",
 	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout",
 	"web/configpages":       "chat response store web/layout",
 	"web/memorypages":       "chat memory response store web/layout",
@@ -125,7 +126,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/mcppages web/memorypages web/peoplepages web/schedule web/toolpages",
+	"maragu.dev/gomponents": "channels/web response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/logs web/mcppages web/memorypages web/peoplepages web/schedule web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "imports memory/skills",

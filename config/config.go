@@ -33,6 +33,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -440,6 +441,11 @@ type Transcription struct {
 // Log says how much is logged.
 type Log struct {
 	Level string `json:"level" default:"info" allowed:"debug, info, warn, error"`
+}
+
+// ModelNames returns the names of the models: the one of conversations that chose none, and all.
+func (c *Config) ModelNames() (usual string, all []string) {
+	return c.Agent.Model, slices.Sorted(maps.Keys(c.Models))
 }
 
 // Least returns the lowest level that is logged.

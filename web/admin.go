@@ -34,7 +34,7 @@ func (a *admin) views() []route {
 		view("/owner/memory/changes", "/api/memory/changes", "Memory changes", a.changes, show.changes),
 		view("/owner/memory/changes/{id}", "/api/memory/changes/{id}", "Memory change", a.changed, show.changed),
 		view("/owner/people/access", "/api/people", "Invitations and keys", a.members, show.members),
-		view("/owner/errors", "/api/errors", "Errors", a.errors, show.errors),
+		[]route{{"GET /api/errors", owner, serveJSON(a.errors)}},
 		view("/owner/audit", "/api/audit", "Audit", a.events, show.events),
 	)
 }
@@ -64,14 +64,6 @@ func (a *admin) others() (routes []route) {
 
 // errors returns the latest warnings and errors of the log.
 func (a *admin) errors(*http.Request) ([]redact.Line, error) { return a.cfg.Gateway.Errors(), nil }
-
-func (p pages) errors(lines []redact.Line) g.Group {
-	rows := g.Map(lines, func(l redact.Line) g.Node {
-		return h.Tr(layout.Cell(p.formatTime(l.Time)), layout.Cell(l.Level), layout.TextCell(l.Text))
-	})
-	columns := []string{"Time", "Level", "What"}
-	return g.Group{layout.LabelledTable("The latest warnings and errors", columns, "There are none.", rows)}
-}
 
 const maxEvents = 200 // of the audit log on a page
 

@@ -96,7 +96,7 @@ func TestBrowser(t *testing.T) {
 	must(err)
 	js(`location.href = ` + strconv.Quote(link) + `; ""`) // as if it was pasted into the tab: nothing is loaded anew
 	until(chatShown)
-	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/errors", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/cron/rehearsal", "/owner/memory", "/owner/memory/changes", "/owner/memory/changes/2", "/owner/people/access"} {
+	for _, page := range []string{"/owner", "/owner/talks", "/owner/talks/telegram:-100%2F7", "/owner/usage", "/owner/audit", "/owner/tools", "/owner/cron", "/owner/cron/rehearsal", "/owner/memory", "/owner/memory/changes", "/owner/memory/changes/2", "/owner/people/access"} {
 		goTo(at + page)
 		if n := js(`String(document.images.length + document.querySelectorAll("[onerror]").length)`); n != "0" {
 			t.Errorf("%s: %s things that others wrote are markup", page, n)

@@ -10,7 +10,6 @@ import (
 
 	g "maragu.dev/gomponents"
 
-	"parley/redact"
 	"parley/response"
 	"parley/web/layout"
 	"parley/web/live"
@@ -32,7 +31,6 @@ func TestRS5HostilePages(t *testing.T) {
 				"changes":       p.changes(filled[personMemory](text, on)),
 				"changed":       p.changed(filled[changed](text, on)),
 				"members":       p.members(filled[members](text, on)),
-				"errors":        p.errors(filled[[]redact.Line](text, on)),
 				"events":        p.events(filled[events](text, on)),
 			}
 			all := filled[conversations](text, on)

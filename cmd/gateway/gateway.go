@@ -47,7 +47,6 @@ import (
 	"parley/tools/shell"
 	"parley/web"
 	"parley/web/observe"
-	"parley/web/traffic"
 	"parley/workspace"
 )
 
@@ -114,7 +113,6 @@ type gateway struct {
 
 	// HTTP.
 	observer  *observe.Observer
-	traffic   *traffic.Counter // what observer counts for the dashboard
 	web       *web.Server
 	listeners []net.Listener
 	servers   []*http.Server // of each of listeners
@@ -180,8 +178,7 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		Owner:  g.Config.DataDir,
 		Hide:   []string{g.Config.DataDir, g.Config.File},
 	})
-	g.traffic = traffic.New()
-	g.observer = observe.New(observe.Config{Build: version(), Traffic: g.traffic})
+	g.observer = observe.New(observe.Config{Build: version()})
 	if err := g.openData(ctx, leave); err != nil {
 		return err
 	}

@@ -277,6 +277,8 @@ func sendAgain(owner apiClient) {
 	owner.call("POST", "/api/aside/nothing/again", nil, 404)
 	owner.call("POST", "/api/aside/nothing/drop", nil, 204)
 	owner.call("GET", "/api/dashboard", nil, 200)
+	owner.call("GET", "/api/logs?level=INFO&q=pair&time=1h", nil, 200)
+	owner.call("GET", "/api/logs?level=loud", nil, 400)
 	owner.call("POST", "/api/work/nothing/stop", nil, 404)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"maps"
 	"slices"
 
 	"parley/backup"
@@ -26,6 +25,7 @@ type ownerAPI struct{ app *gateway }
 
 // view returns what the owner's pages show and do.
 func (o ownerAPI) view() web.Gateway {
+	board, pages := o.pages()
 	return web.Gateway{
 		Conversations: web.Conversations{
 			List:       o.app.pool.Sessions().Talks,
@@ -38,12 +38,12 @@ func (o ownerAPI) view() web.Gateway {
 			Replies: o.app.hub.DeadLetters(), Messages: o.app.pool.DeadLetters(), Redact: o.app.redact,
 		},
 		Toolbox:   web.Toolbox{Tools: o.tools, Stats: o.app.stats, Calls: o.calls},
-		Dashboard: o.dashboard(),
+		Dashboard: board,
 		ToolAdmin: o.toolAdmin(),
 		MCP:       mcppages.Admin{Manager: o.app.mcp.Manager, Zone: o.app.Config.Zone()},
 		Scheduler: o.jobs(),
 		Notes:     o.app.knowledge.notes,
-		Pages:     o.pages(),
+		Pages:     pages,
 		Model:     func() string { return o.app.now.Load().Agent.Model },
 		Reasons:   o.reasons,
 		Warnings:  o.warnings,
@@ -54,31 +54,23 @@ func (o ownerAPI) view() web.Gateway {
 	}
 }
 
-// pages returns those that are packages of their own.
-func (o ownerAPI) pages() []layout.Pages {
+// pages returns the dashboard, and the pages that are packages of their own.
+func (o ownerAPI) pages() (*dashboard.Dashboard, []layout.Pages) {
 	zone := o.app.Config.Zone()
-	return []layout.Pages{
-		jobHostOf(o.app).pages(),
+	board, log := control.Pages(control.Config{
+		Pool: o.app.pool, Scheduler: o.app.scheduler, Traffic: o.app.observer.Traffic(), Recent: o.app.Recent,
+		Store: o.app.store, DataDir: o.app.Config.DataDir, Zone: zone,
+		Models: func() (string, []string) { return o.app.now.Load().ModelNames() },
+	})
+	return board, []layout.Pages{
+		log, jobHostOf(o.app).pages(), o.configPages(),
 		&memorypages.Pages{Notes: o.app.knowledge.notes, Zone: zone, Audit: o.app.auditLog.Add},
-		o.configPages(),
 		&peoplepages.Pages{
 			Access: o.app.hub.Access(), Talks: o.app.pool.Sessions().Talks, Usage: o.app.pool.Budget().Usage,
 			Limit: func() (int, float64) { l := o.app.now.Load().Limits["person"]; return l.Tokens, l.Money },
 			Zone:  zone, Audit: o.app.auditLog.Add,
 		},
 	}
-}
-
-// dashboard returns what the dashboard shows and stops.
-func (o ownerAPI) dashboard() *dashboard.Dashboard {
-	return control.Dashboard(control.Config{
-		Pool: o.app.pool, Scheduler: o.app.scheduler, Traffic: o.app.traffic, Recent: o.app.Recent,
-		Store: o.app.store, DataDir: o.app.Config.DataDir, Zone: o.app.Config.Zone(),
-		Models: func() (string, []string) {
-			c := o.app.now.Load()
-			return c.Agent.Model, slices.Sorted(maps.Keys(c.Models))
-		},
-	})
 }
 
 // toolAdmin returns what the pages of policy, custom tools and approvals show and do.

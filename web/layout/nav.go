@@ -31,7 +31,7 @@ func groups() []group {
 		}},
 		{"Gateway", []section{
 			{"/owner/usage", "Usage", "usage"},
-			{"/owner/errors", "Errors", "errors"},
+			{"/owner/logs", "Logs", "logs"},
 			{"/owner/audit", "Audit", "audit"},
 			{"/owner/config", "Config", "config"},
 		}},
@@ -82,7 +82,6 @@ func icons() map[string]string {
 		"policy":    "M12 3l8 3v6c0 4.5-3.200 7.5-8 9-4.800-1.5-8-4.5-8-9V6zM9 12l2.200 2.200L15.5 10",
 		"approvals": "M4 4h16v16H4zM8 12l3 3 5.5-6",
 		"usage":     "M4 20h16M7 16v-5M12 16V6M17 16v-8",
-		"errors":    "M12 4l9 16H3zM12 10v4M12 17h.01",
 		"logs":      "M5 4h14v16H5zM8.5 8h7M8.5 12h7M8.5 16h4",
 		"audit":     "M10 4h4v3h-4zM8 5H5v16h14V5h-3M9 14l2 2 4-4",
 		"config":    "M4 7h10m4 0h2M4 17h2m4 0h10M14 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0M6 17a2 2 0 1 0 4 0a2 2 0 1 0-4 0",

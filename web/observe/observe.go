@@ -31,15 +31,13 @@ type Config struct {
 	// until an SDK is set there or its automatic instrumentation attaches to the process.
 	Tracer trace.TracerProvider
 	Build  string // the version of this program
-	// Traffic counts for the dashboard.
-	Traffic *traffic.Counter
 }
 
 // An Observer measures. Its methods may be called concurrently.
 type Observer struct {
 	tracer   trace.Tracer
 	families families
-	traffic  *traffic.Counter // may be nil
+	traffic  *traffic.Counter
 
 	running    *metrics.Gauge
 	turnTime   *histogram
@@ -77,7 +75,7 @@ func New(c Config) *Observer {
 	if c.Tracer == nil {
 		c.Tracer = otel.GetTracerProvider()
 	}
-	o := &Observer{tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}, traffic: c.Traffic}
+	o := &Observer{tracer: c.Tracer.Tracer("parley"), known: map[string]bool{}, traffic: traffic.New()}
 	all := &o.families
 	all.gauge("build_info", "Always 1; the labels describe the build.", "go", "version").
 		gauge(runtime.Version(), c.Build).
@@ -108,6 +106,9 @@ func New(c Config) *Observer {
 		"Duration of a model request, including retries and pauses.", workBounds, "model")
 	return o
 }
+
+// Traffic returns what is counted for the dashboard.
+func (o *Observer) Traffic() *traffic.Counter { return o.traffic }
 
 const (
 	maxScrapes      = 4 // handled at the same time

@@ -1,4 +1,5 @@
-// Package control gives the dashboard what the gateway's parts know, and stops what runs.
+// Package control gives the dashboard and the log page what the gateway's parts know, and
+// stops what runs.
 package control
 
 import (
@@ -16,7 +17,9 @@ import (
 	"parley/sizes"
 	"parley/store"
 	"parley/web/dashboard"
+	"parley/web/layout"
 	"parley/web/live"
+	"parley/web/logs"
 	"parley/web/traffic"
 )
 
@@ -32,12 +35,14 @@ type Config struct {
 	Models    func() (usual string, all []string)
 }
 
-// Dashboard returns the dashboard of c.
-func Dashboard(c Config) *dashboard.Dashboard {
+// Pages returns the dashboard of c, and the pages of the log.
+func Pages(c Config) (*dashboard.Dashboard, layout.Pages) {
+	streams := live.New()
+	log := &logs.Pages{Recent: c.Recent, Streams: streams, Zone: c.Zone}
 	return dashboard.New(dashboard.Config{
 		Zone:     c.Zone,
 		Traffic:  c.Traffic,
-		Streams:  live.New(),
+		Streams:  streams,
 		Usage:    c.Pool.Budget().Usage,
 		Problems: c.Recent.Count,
 		Disk:     c.disk,
@@ -48,7 +53,7 @@ func Dashboard(c Config) *dashboard.Dashboard {
 			s, err := c.Pool.Status(ctx)
 			return s.Waiting, err
 		},
-	})
+	}), log
 }
 
 // models returns the names of the models, that of conversations that chose none first.
