@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	g "maragu.dev/gomponents"
-
 	"parley/chat"
 	"parley/llm"
 	"parley/timetest"
@@ -149,11 +147,11 @@ func TestWords(t *testing.T) {
 	var today Today
 	today.Forecast = Forecast{Days: 2}
 	d := newDashboard("x", new(error), new(int))
-	if note := d.money(today).(g.Node).(fmt.Stringer).String(); !strings.Contains(note, "Not enough yet for a forecast: 2 of 3 whole days.") {
+	if note := d.money(today).(fmt.Stringer).String(); !strings.Contains(note, "Not enough yet for a forecast: 2 of 3 whole days.") {
 		t.Errorf("the note is %s", note)
 	}
 	today.Forecast, today.Priced = Forecast{Days: 9, Cost: 12.345}, true
-	if note := d.money(today).(g.Node).(fmt.Stringer).String(); !strings.Contains(note, "about 12.3") || !strings.Contains(note, "from 9 days") {
+	if note := d.money(today).(fmt.Stringer).String(); !strings.Contains(note, "about 12.3") || !strings.Contains(note, "from 9 days") {
 		t.Errorf("the note is %s", note)
 	}
 }

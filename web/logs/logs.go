@@ -257,7 +257,7 @@ func (p *Pages) row(l redact.Line) g.Node {
 	at := l.Time.In(zone)
 	return h.Li(
 		h.Div(h.Class("about"),
-			h.Time(h.DateTime(at.Format(time.RFC3339)), h.TitleAttr(at.Format("2006-01-02 15:04:05 MST")),
+			h.Time(h.DateTime(at.Format(time.RFC3339)), h.Title(at.Format("2006-01-02 15:04:05 MST")),
 				g.Text(at.Format("15:04:05"))),
 			layout.Status(state, strings.ToLower(l.Level)),
 			h.Span(h.Class("part"), g.Text(l.Part)),
