@@ -110,3 +110,21 @@ func Span(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.0f s", d.Seconds())
 }
+
+// Label says how many steps there were: "3 steps · 12 s · 1 failed".
+func (n StepCounts) Label() string {
+	label := fmt.Sprintf("%d steps", n.All)
+	if n.All == 1 {
+		label = "1 step"
+	}
+	if took := time.Duration(n.Took) * time.Millisecond; took >= 100*time.Millisecond {
+		label += " · " + Span(took)
+	}
+	if n.Failed > 0 {
+		label += fmt.Sprintf(" · %d failed", n.Failed)
+	}
+	if n.Refused > 0 {
+		label += fmt.Sprintf(" · %d not allowed", n.Refused)
+	}
+	return label
+}

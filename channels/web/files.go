@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"parley/channels/safetext"
+	"parley/channels/web/filekind"
 	"parley/chat"
 	"parley/response"
 	"parley/store"
@@ -132,9 +133,6 @@ func (c *Channel) uploadFile(req request) error {
 	return req.writeJSON(http.StatusCreated, saved)
 }
 
-// inlineTypes are the types that a browser may show by itself, detected by content.
-var inlineTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
 // downloadFile sends a file of the person.
 func (c *Channel) downloadFile(req request) error {
 	s, err := c.getFile(req.r.Context(), req.who.ID, req.r.PathValue("file"))
@@ -157,7 +155,7 @@ func (req request) sendFile(open func(path string) (*os.File, error), s chat.Fil
 	}
 	start := make([]byte, 512)
 	n, _ := io.ReadFull(f, start) // the file may be shorter
-	contentType, isShown := servedType(s.Name, start[:n])
+	contentType, isShown := filekind.Served(s.Name, start[:n])
 	disposition := "attachment"
 	policy := "sandbox; default-src 'none'"
 	if isShown {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"parley/channels/web/filekind"
 	"parley/chat"
 )
 
@@ -100,7 +101,7 @@ func TestFileTypes(t *testing.T) {
 			t.Errorf("%s is sent as %v", c.name, got)
 		}
 	}
-	for name, kind := range map[string]string{"a.PDF": kindPDF, "a.go": kindText, "x.opus": kindAudio, "x.mov": kindVideo, "x.zip": kindOther, "x": kindOther} {
+	for name, kind := range map[string]string{"a.PDF": filekind.PDF, "a.go": filekind.Text, "x.opus": filekind.Audio, "x.mov": filekind.Video, "x.zip": filekind.Other, "x": filekind.Other} {
 		if got := (fileLink{Name: name, Type: "application/octet-stream"}).kind(); got != kind {
 			t.Errorf("%s is shown as %s", name, got)
 		}

@@ -3,6 +3,8 @@ package web
 import (
 	"slices"
 
+	"parley/channels/web/filekind"
+
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -33,12 +35,12 @@ func fileList(files []fileLink) g.Node {
 // that nothing in it acts (R-S5): see downloadFile.
 func (f fileLink) node() g.Node {
 	switch f.kind() {
-	case kindPicture:
+	case filekind.Picture:
 		return h.A(h.Class("picture"), h.Href(f.URL), h.Target("_blank"), g.Attr("data-size", size(f.Size)),
 			h.Img(h.Src(f.URL), h.Alt(f.Name), h.Loading("lazy")))
-	case kindAudio:
+	case filekind.Audio:
 		return g.Group{h.Audio(h.Controls(), h.Preload("metadata"), h.Src(f.URL), h.Aria("label", f.Name)), f.card()}
-	case kindVideo:
+	case filekind.Video:
 		return g.Group{
 			h.Video(h.Controls(), h.Preload("metadata"), g.Attr("playsinline"), h.Src(f.URL), h.Aria("label", f.Name)),
 			f.card(),
@@ -58,8 +60,8 @@ func (f fileLink) card() g.Node {
 
 // kind says how the page shows f.
 func (f fileLink) kind() string {
-	if slices.Contains(inlineTypes, f.Type) {
-		return kindPicture
+	if slices.Contains(filekind.Pictures, f.Type) {
+		return filekind.Picture
 	}
-	return fileKind(f.Name, f.Type)
+	return filekind.Of(f.Name, f.Type)
 }

@@ -147,7 +147,7 @@ func (e logEntry) render() renderedEntry {
 	}
 	rendered.Branch = nil // of no use there
 	if e.Taken != nil {
-		rendered.StepsLabel = stepsLabel(*e.Taken)
+		rendered.StepsLabel = e.Taken.Label()
 	}
 	if e.Ask != nil {
 		rendered.AskHTML = renderNode(questionNode(e.Ask))

@@ -1,12 +1,10 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"path"
 	"strconv"
-	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -76,23 +74,5 @@ func (e renderedEntry) stepsFold() g.Node {
 		return h.P(h.Class("steps"), g.Text(e.Steps))
 	}
 	return h.Details(h.Class("steps"), h.Data("reply", e.ID), h.Title(e.Steps),
-		h.Summary(h.I(h.Class("mark")), h.Span(g.Text(stepsLabel(*e.Taken)))), h.Ul())
-}
-
-// stepsLabel says how many steps there were, as in steps.js.
-func stepsLabel(n chat.StepCounts) string {
-	label := fmt.Sprintf("%d steps", n.All)
-	if n.All == 1 {
-		label = "1 step"
-	}
-	if took := time.Duration(n.Took) * time.Millisecond; took >= 100*time.Millisecond {
-		label += " · " + chat.Span(took)
-	}
-	if n.Failed > 0 {
-		label += fmt.Sprintf(" · %d failed", n.Failed)
-	}
-	if n.Refused > 0 {
-		label += fmt.Sprintf(" · %d not allowed", n.Refused)
-	}
-	return label
+		h.Summary(h.I(h.Class("mark")), h.Span(g.Text(e.Taken.Label()))), h.Ul())
 }

@@ -23,6 +23,7 @@ import (
 	"parley/channels/console"
 	webchat "parley/channels/web"
 	"parley/chat"
+	"parley/cmd/gateway/control"
 	"parley/cmd/gateway/mcpservers"
 	"parley/cmd/gateway/programs"
 	"parley/cmd/gateway/sandboxes"
@@ -204,7 +205,7 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		return err
 	}
 	g.hub.Access().SetRules(access)
-	g.observer.Queues(ownerAPI{g}.queues)
+	g.observer.Queues(control.Watch{Hub: g.hub, Pool: g.pool}.Queues)
 	g.mcpServer = programs.New(g.api, programs.Config{
 		Version: version(), Store: g.store, Texts: g.texts.Gateway.Coding, Log: g.Log, OwnerAt: jobHostOf(g).ownerAt,
 		PrivateChat: g.hub.PrivateChat, Sees: toolboxOf(g).workspaceOf, Search: g.pool.Sessions().Search,

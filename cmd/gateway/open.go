@@ -8,13 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/agent/deadletter"
 	"parley/backup"
-	"parley/channels"
+	"parley/cmd/gateway/moving"
 	"parley/config"
 	"parley/handover"
 	"parley/host"
-	"parley/scheduler"
 	"parley/store"
 	"parley/store/bolt"
 	"parley/workspace"
@@ -53,33 +51,10 @@ func restorer(c *config.Config, log *slog.Logger) backup.Restorer {
 		Config:    c.File,
 		HasConfig: c.Found,
 		Settle: func(ctx context.Context, s *bolt.Store) (backup.Waiting, error) {
-			return settle(ctx, c, s)
+			return moving.Settle(ctx, c.Networks(), s)
 		},
 		Log: log,
 	}
-}
-
-// settle gives up what waited in a copied store: messages, replies and runs
-// become dead letters, to be looked at (P20).
-func settle(ctx context.Context, c *config.Config, s *bolt.Store) (w backup.Waiting, err error) {
-	queues, err := s.Queues(ctx)
-	if err != nil {
-		return w, err
-	}
-	for _, name := range c.Networks() { // what was said since was answered, too, and must not be asked for again
-		if err := store.DeleteAll(ctx, s.Bucket(store.BucketSeen(name))); err != nil {
-			return w, err
-		}
-	}
-	if err := scheduler.New(scheduler.Config{Store: s}).AbandonRuns(ctx); err != nil {
-		return w, err
-	}
-	if w.Messages, err = deadletter.FromInbox(ctx, s); err != nil {
-		return w, err
-	}
-	hub := channels.NewHub(channels.Config{Store: s, Log: slog.New(slog.DiscardHandler)})
-	w.Replies, err = hub.DeadLetters().FromOutboxes(ctx, queues, "it waited when the backup was made")
-	return w, err
 }
 
 // explainStore adds to err what to do about a store that must not be used.

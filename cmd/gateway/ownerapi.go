@@ -8,7 +8,6 @@ import (
 	"parley/backup"
 	"parley/chat"
 	"parley/cmd/gateway/control"
-	"parley/cmd/gateway/toolview"
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
@@ -49,7 +48,8 @@ func (o ownerAPI) view() web.Gateway {
 		Warnings:  o.warnings,
 		Damaged:   o.app.verifier.Damaged,
 		Disk:      o.disk,
-		Channels:  o.channels, Pairings: o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
+		Channels:  control.Watch{Hub: o.app.hub, Redact: o.app.redact}.Channels,
+		Pairings:  o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,
 		Usage: o.app.pool.Budget().Usage, Errors: o.app.Recent.Lines, Events: o.app.auditLog.Chain(), Backup: o.backup,
 	}
 }
@@ -76,7 +76,7 @@ func (o ownerAPI) pages() (*dashboard.Dashboard, []layout.Pages) {
 // toolAdmin returns what the pages of policy, custom tools and approvals show and do.
 func (o ownerAPI) toolAdmin() toolpages.Admin {
 	pool := o.app.pool
-	view := toolview.View{Events: o.app.auditLog.Chain(), Usage: pool.Budget().Usage, Talks: pool.Sessions().Talks}
+	view := control.View{Events: o.app.auditLog.Chain(), Usage: pool.Budget().Usage, Talks: pool.Sessions().Talks}
 	return toolpages.Admin{
 		Policy:    o.app.policy,
 		Custom:    o.app.customTools,
@@ -109,18 +109,6 @@ func (o ownerAPI) tools(ctx context.Context) ([]tools.Tool, error) {
 		return nil, err
 	}
 	return own.Tools(), nil
-}
-
-func (o ownerAPI) channels(ctx context.Context) (all []web.Channel, err error) {
-	states, err := o.app.hub.Status(ctx)
-	for _, s := range states {
-		c := web.Channel{Name: s.Channel, Pending: s.Pending, Oldest: s.Oldest, Dropped: s.Dropped}
-		if s.Err != nil {
-			c.Trouble = o.app.redact(s.Err.Error())
-		}
-		all = append(all, c)
-	}
-	return all, err
 }
 
 // reasons returns why the gateway does not work as it should.

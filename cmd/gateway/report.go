@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"parley/cmd/gateway/control"
 	"parley/cmd/gateway/sandboxes"
 	"parley/cmd/gateway/upkeep"
-	"parley/texts"
-	"parley/web/observe"
 )
 
 // printBanner tells whoever started Parley what it runs with.
@@ -58,22 +57,6 @@ func (o ownerAPI) disk(ctx context.Context) string {
 	return upkeep.Sizes(ctx, o.app.store, o.app.Config.Zone(), o.app.texts.Gateway.Report)
 }
 
-// queues are what waits, for the metrics.
-func (o ownerAPI) queues(ctx context.Context) (all []observe.Queue) {
-	if s, err := o.app.pool.Status(ctx); err == nil {
-		all = append(all, observe.Queue{Name: "inbox", Depth: s.Waiting, Oldest: s.Oldest})
-	}
-	if states, err := o.app.hub.Status(ctx); err == nil {
-		for _, s := range states {
-			all = append(all, observe.Queue{Name: "outbox/" + s.Channel, Depth: s.Pending, Oldest: s.Oldest})
-		}
-	}
-	if dead, err := o.app.hub.DeadLetters().List(ctx); err == nil {
-		all = append(all, observe.Queue{Name: "parked", Depth: len(dead)})
-	}
-	return all
-}
-
 // startNotes returns what the owners should know of the start.
 func (g *gateway) startNotes() []string {
 	fault := g.now.Load().FellBack
@@ -97,13 +80,5 @@ func (g *gateway) tellOwners(ctx context.Context) {
 func (o ownerAPI) notices() []string {
 	say := o.app.texts.Gateway.Report
 	unarchived := upkeep.Warnings(&o.app.faults, say)
-	return slices.Concat(o.app.startNotes(), damageWarning(say, o.app.verifier.Damaged()), unarchived)
-}
-
-// damageWarning tells of the damaged places in the store, if there are any.
-func damageWarning(say texts.Report, places []string) []string {
-	if len(places) == 0 {
-		return nil
-	}
-	return []string{say.Damaged.With(len(places), places[0])}
+	return slices.Concat(o.app.startNotes(), control.DamageWarning(say, o.app.verifier.Damaged()), unarchived)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"parley/chat"
-	"parley/cmd/gateway/controlroom"
+	"parley/cmd/gateway/control"
 	"parley/cmd/gateway/mcpservers"
 	"parley/config"
 	"parley/llm"
@@ -88,7 +88,7 @@ func (t toolbox) kits(c *config.Config) (kitMaker, error) {
 	}
 	audited := oversight.Audit(t.app.auditLog.Add)
 	noted := oversight.NoteArguments(t.app.attachments.NoteUse)
-	remembered := controlroom.NoteMemory(t.app.knowledge.notes.Versions, t.app.Log)
+	remembered := control.NoteMemory(t.app.knowledge.notes.Versions, t.app.Log)
 	stages := func(s tools.Scope) []tools.Middleware {
 		first := []tools.Middleware{t.app.observer.Tool(), audited, noted, oversight.CountWritten(s, t.app.takeBytes)}
 		return append(append(first, tools.Standard(pipeline)...), remembered)

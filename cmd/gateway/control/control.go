@@ -1,5 +1,5 @@
-// Package control gives the dashboard and the log page what the gateway's parts know, and
-// stops what runs.
+// Package control gives the owner's pages what the gateway's parts know, and stops what
+// runs: for the dashboard, the log, the pages of tools, and that of memory.
 package control
 
 import (

@@ -1,4 +1,5 @@
-package web
+// Package filekind says how the web page shows a file, and as what it is sent.
+package filekind
 
 import (
 	"mime"
@@ -10,13 +11,16 @@ import (
 
 // How the page shows a file.
 const (
-	kindPicture = "picture"
-	kindAudio   = "audio"
-	kindVideo   = "video"
-	kindPDF     = "pdf"
-	kindText    = "text" // its first lines are shown
-	kindOther   = "other"
+	Picture = "picture"
+	Audio   = "audio"
+	Video   = "video"
+	PDF     = "pdf"
+	Text    = "text" // its first lines are shown
+	Other   = "other"
 )
+
+// Pictures are the types that a browser may show by itself, detected by content.
+var Pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // textSuffixes are those of files that are text and whose type does not say so everywhere.
 var textSuffixes = strings.Fields(`
@@ -31,34 +35,34 @@ var mediaSuffixes = map[string]string{
 	".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime", ".ogv": "video/ogg",
 }
 
-// fileKind says how the page shows a file that is no picture. Both the name and the type are what
+// Of says how the page shows a file that is no picture. Both the name and the type are what
 // somebody says.
-func fileKind(name, contentType string) string {
+func Of(name, contentType string) string {
 	suffix := strings.ToLower(path.Ext(name))
 	contentType, _, _ = mime.ParseMediaType(contentType)
 	media := mediaSuffixes[suffix]
 	switch {
 	case strings.HasPrefix(contentType, "audio/"), strings.HasPrefix(media, "audio/"):
-		return kindAudio
+		return Audio
 	case strings.HasPrefix(contentType, "video/"), strings.HasPrefix(media, "video/"):
-		return kindVideo
+		return Video
 	case contentType == "application/pdf", suffix == ".pdf":
-		return kindPDF
+		return PDF
 	case strings.HasPrefix(contentType, "text/"), strings.HasSuffix(contentType, "json"),
 		slices.Contains(textSuffixes, suffix):
-		return kindText
+		return Text
 	}
-	return kindOther
+	return Other
 }
 
-// servedType returns the type as which a file of that name that begins with start is sent, and whether
+// Served returns the type as which a file of that name that begins with start is sent, and whether
 // the browser may show it by itself. What could act as a page is bytes.
-func servedType(name string, start []byte) (contentType string, isShown bool) {
+func Served(name string, start []byte) (contentType string, isShown bool) {
 	contentType = http.DetectContentType(start)
 	family, _, _ := strings.Cut(contentType, "/")
 	media := mediaSuffixes[strings.ToLower(path.Ext(name))]
 	switch {
-	case slices.Contains(inlineTypes, contentType), contentType == "application/pdf":
+	case slices.Contains(Pictures, contentType), contentType == "application/pdf":
 		return contentType, true
 	case family == "audio", family == "video":
 		return contentType, false

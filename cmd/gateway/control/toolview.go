@@ -1,6 +1,4 @@
-// Package toolview says what the owner's pages of tools show of the gateway: who uses it,
-// and what was changed.
-package toolview
+package control
 
 import (
 	"context"

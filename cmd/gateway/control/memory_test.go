@@ -1,4 +1,4 @@
-package controlroom
+package control
 
 import (
 	"context"

@@ -1,5 +1,4 @@
-// Package controlroom has what the owner's pages show that the gateway has to note or put together for them.
-package controlroom
+package control
 
 import (
 	"context"

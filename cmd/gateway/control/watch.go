@@ -1,0 +1,55 @@
+package control
+
+import (
+	"context"
+
+	"parley/agent"
+	"parley/channels"
+	"parley/texts"
+	"parley/web"
+	"parley/web/observe"
+)
+
+// Watch tells how the channels and queues do.
+type Watch struct {
+	Hub    *channels.Hub
+	Pool   *agent.Pool
+	Redact func(string) string
+}
+
+// Queues are what waits, for the metrics.
+func (w Watch) Queues(ctx context.Context) (all []observe.Queue) {
+	if s, err := w.Pool.Status(ctx); err == nil {
+		all = append(all, observe.Queue{Name: "inbox", Depth: s.Waiting, Oldest: s.Oldest})
+	}
+	if states, err := w.Hub.Status(ctx); err == nil {
+		for _, s := range states {
+			all = append(all, observe.Queue{Name: "outbox/" + s.Channel, Depth: s.Pending, Oldest: s.Oldest})
+		}
+	}
+	if dead, err := w.Hub.DeadLetters().List(ctx); err == nil {
+		all = append(all, observe.Queue{Name: "parked", Depth: len(dead)})
+	}
+	return all
+}
+
+// Channels tells how the channels do.
+func (w Watch) Channels(ctx context.Context) (all []web.Channel, err error) {
+	states, err := w.Hub.Status(ctx)
+	for _, s := range states {
+		c := web.Channel{Name: s.Channel, Pending: s.Pending, Oldest: s.Oldest, Dropped: s.Dropped}
+		if s.Err != nil {
+			c.Trouble = w.Redact(s.Err.Error())
+		}
+		all = append(all, c)
+	}
+	return all, err
+}
+
+// DamageWarning tells of the damaged places in the store, if there are any.
+func DamageWarning(say texts.Report, places []string) []string {
+	if len(places) == 0 {
+		return nil
+	}
+	return []string{say.Damaged.With(len(places), places[0])}
+}
