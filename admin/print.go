@@ -148,7 +148,7 @@ func sessionError(session string, err error) error {
 // PrintSession prints a conversation with its tool calls.
 func (c *Client) PrintSession(ctx context.Context, session string, asJSON bool) error {
 	if asJSON {
-		return sessionError(session, c.PrintJSON(ctx, sessionPath(session)))
+		return sessionError(session, c.PrintAnswer(ctx, sessionPath(session)))
 	}
 	var conversation struct{ Entries []chat.Entry }
 	if err := c.Ask(ctx, "GET", sessionPath(session), nil, &conversation); err != nil {
@@ -168,7 +168,7 @@ func (c *Client) PrintSession(ctx context.Context, session string, asJSON bool) 
 
 // ExportSession prints a conversation as Markdown.
 func (c *Client) ExportSession(ctx context.Context, session string) error {
-	return sessionError(session, c.copyAnswer(ctx, c.Out, sessionPath(session)+"/export"))
+	return sessionError(session, c.PrintAnswer(ctx, sessionPath(session)+"/export"))
 }
 
 // DeleteSession deletes a conversation.
@@ -186,13 +186,13 @@ func (c *Client) Recording(ctx context.Context, session string) ([]byte, error) 
 	return io.ReadAll(answer)
 }
 
-// copyAnswer writes the answer to a request for path to w.
-func (c *Client) copyAnswer(ctx context.Context, w io.Writer, path string) error {
+// PrintAnswer prints what the owner's API answers to a request for path.
+func (c *Client) PrintAnswer(ctx context.Context, path string) error {
 	answer, err := c.Request(ctx, "GET", path, nil)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, answer)
+	_, err = io.Copy(c.Out, answer)
 	return errors.Join(err, answer.Close())
 }
 

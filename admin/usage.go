@@ -5,13 +5,7 @@ import (
 	"fmt"
 
 	"parley/chat"
-	"parley/llm"
 )
-
-// PrintJSON prints what the owner's API answers to a request for path.
-func (c *Client) PrintJSON(ctx context.Context, path string) error {
-	return c.copyAnswer(ctx, c.Out, path)
-}
 
 // PrintUsage prints the tokens that were used and what they cost, by person, by model and by day.
 func (c *Client) PrintUsage(ctx context.Context) error {
@@ -19,11 +13,13 @@ func (c *Client) PrintUsage(ctx context.Context) error {
 		Title string `json:"title"`
 		Money bool   `json:"money"`
 		Rows  []struct {
-			Name  string    `json:"name"`
-			Turns int       `json:"turns"`
-			Usage llm.Usage `json:"usage"`
-			Cost  float64   `json:"cost"`
-			Part  bool      `json:"part"`
+			Name  string `json:"name"`
+			Turns int    `json:"turns"`
+			Usage struct {
+				In, Out, Cached int
+			} `json:"usage"`
+			Cost float64 `json:"cost"`
+			Part bool    `json:"part"`
 		} `json:"rows"`
 	}
 	var u struct {

@@ -627,7 +627,7 @@ func TestUnknownCommand(t *testing.T) {
 		h.want("There is no command /halt. /help lists the commands there are.")
 		h.say("other", "/new@otherbot")
 		h.want("There is no command /new@otherbot. /help lists the commands there are.")
-		for id, wrong := range map[string]string{"near": "/stauts", "short": "/stat now", "group": "/Seach@parley_bot bread"} {
+		for id, wrong := range map[string]string{"near": "/stauts", "short": "/stat now", "group": "/searcch@parley_bot bread"} {
 			h.say(id, wrong)
 			word, _, _ := strings.Cut(wrong, " ")
 			meant := map[string]string{"near": "status", "short": "status", "group": "search"}[id]

@@ -75,7 +75,7 @@ func (s commands) sessions() *cobra.Command {
 	all.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
 	list := func(ctx context.Context, c *admin.Client, words []string) error {
 		if asJSON {
-			return c.PrintJSON(ctx, admin.SessionsPath(words))
+			return c.PrintAnswer(ctx, admin.SessionsPath(words))
 		}
 		return c.PrintSessions(ctx, words)
 	}
@@ -128,7 +128,7 @@ func (s commands) printing(use, short, path string, show func(*admin.Client, con
 	asJSON := false
 	cmd := s.command(use, short, cobra.NoArgs, func(ctx context.Context, c *admin.Client, _ []string) error {
 		if asJSON {
-			return c.PrintJSON(ctx, path)
+			return c.PrintAnswer(ctx, path)
 		}
 		return show(c, ctx)
 	})

@@ -11,6 +11,7 @@ import (
 	"parley/agent"
 	"parley/channels"
 	"parley/chat"
+	"parley/cmd/gateway/control"
 	"parley/cmd/gateway/mcpservers"
 	"parley/config"
 	"parley/memory"
@@ -93,7 +94,7 @@ func TestCommandsFromCatalogue(t *testing.T) {
 		for _, summed := range []int{0, 3} {
 			allFromCatalogue(t, memory.DreamNote(w.texts.Gateway.Dream, summed, 1, 2), data)
 		}
-		allFromCatalogue(t, strings.Join(damageWarning(w.texts.Gateway.Report, []string{"1"}), "\n"), data)
+		allFromCatalogue(t, strings.Join(control.DamageWarning(w.texts.Gateway.Report, []string{"1"}), "\n"), data)
 	})
 }
 

@@ -17,20 +17,25 @@ type Watch struct {
 	Redact func(string) string
 }
 
-// Queues are what waits, for the metrics.
+// Queues are what waits, for the metrics; of what cannot be counted there is none.
 func (w Watch) Queues(ctx context.Context) (all []observe.Queue) {
-	if s, err := w.Pool.Status(ctx); err == nil {
-		all = append(all, observe.Queue{Name: "inbox", Depth: s.Waiting, Oldest: s.Oldest})
+	s, err := w.Pool.Status(ctx)
+	if err != nil {
+		return nil
 	}
-	if states, err := w.Hub.Status(ctx); err == nil {
-		for _, s := range states {
-			all = append(all, observe.Queue{Name: "outbox/" + s.Channel, Depth: s.Pending, Oldest: s.Oldest})
-		}
+	all = append(all, observe.Queue{Name: "inbox", Depth: s.Waiting, Oldest: s.Oldest})
+	states, err := w.Hub.Status(ctx)
+	if err != nil {
+		return all
 	}
-	if dead, err := w.Hub.DeadLetters().List(ctx); err == nil {
-		all = append(all, observe.Queue{Name: "parked", Depth: len(dead)})
+	for _, s := range states {
+		all = append(all, observe.Queue{Name: "outbox/" + s.Channel, Depth: s.Pending, Oldest: s.Oldest})
 	}
-	return all
+	dead, err := w.Hub.DeadLetters().List(ctx)
+	if err != nil {
+		return all
+	}
+	return append(all, observe.Queue{Name: "parked", Depth: len(dead)})
 }
 
 // Channels tells how the channels do.
