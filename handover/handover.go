@@ -62,7 +62,11 @@ func Check(dir string) error {
 	if err != nil {
 		return err
 	}
-	if there == nil || there.Folder != dir {
+	real, err := resolve(dir)
+	if err != nil {
+		return err
+	}
+	if there == nil || there.Folder != real && there.Folder != dir {
 		const text = "%s is not complete: moving %s here was interrupted\nmove it again: parley --data %[2]s move %[1]s"
 		return fmt.Errorf(text, dir, arriving.Folder)
 	}
@@ -94,6 +98,12 @@ type Move struct {
 // Do moves the data. No gateway may run on it. What an interrupted move has left in the new folder is
 // begun again; anything else that is there is an error. The old data stays where it is.
 func (m Move) Do() (err error) {
+	if m.From, err = filepath.EvalSymlinks(m.From); err != nil {
+		return err
+	}
+	if m.To, err = resolve(m.To); err != nil {
+		return err
+	}
 	if err := m.check(); err != nil {
 		return err
 	}
@@ -123,6 +133,16 @@ func (m Move) done() {
 	if m.step != nil {
 		m.step()
 	}
+}
+
+// resolve returns dir, which need not be there, without symbolic links.
+func resolve(dir string) (string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+		return real, err
+	}
+	above, err := resolve(filepath.Dir(dir))
+	return filepath.Join(above, filepath.Base(dir)), err
 }
 
 // check returns why one of the folders cannot be.

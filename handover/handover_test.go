@@ -110,6 +110,30 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// TestLinks: a data folder that is a symbolic link is moved whole, one folder is seen as itself by whatever name, and a
+// link does not hide that one folder is in the other.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir+"/disk/old")
+	for name, target := range map[string]string{"link": dir + "/disk/old", "around": dir + "/disk"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := (Move{From: dir + "/link", To: dir + "/around/old/x"}).Do(); err == nil || !strings.Contains(err.Error(), "in one another") {
+		t.Error(err)
+	}
+	if err := (Move{From: dir + "/link", To: dir + "/around/new"}).Do(); err != nil {
+		t.Fatal(err)
+	}
+	if !isWhole(t.Context(), t, dir+"/disk/new") || Check(dir+"/around/new") != nil {
+		t.Error("not all of it arrived")
+	}
+	if Check(dir+"/link") == nil || Check(dir+"/disk/old") == nil {
+		t.Error("the old folder can be started")
+	}
+}
+
 // TestRefusals checks that nothing is moved over other data, into itself, twice, or from under a gateway.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()

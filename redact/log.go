@@ -130,6 +130,9 @@ func (r *Recent) After(n uint64) (lines []Line, changed <-chan struct{}) {
 	if r.changed == nil {
 		r.changed = make(chan struct{})
 	}
+	if len(r.all) > 0 && n > r.all[len(r.all)-1].N {
+		n = 0 // of an earlier process
+	}
 	for i, l := range slices.Backward(r.all) {
 		if l.N <= n {
 			return slices.Clone(r.all[i+1:]), r.changed

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -149,5 +150,19 @@ func TestRemove(t *testing.T) {
 	}
 	if got := r.String(text); strings.Contains(got, "token-two") || strings.Contains(got, "pass") {
 		t.Error(got)
+	}
+}
+
+// Who watched an earlier process is shown the lines of this one from the first.
+func TestAfterOfAnEarlierProcess(t *testing.T) {
+	var r redact.Recent
+	log := redact.NewLog(io.Discard, &slog.LevelVar{}, &redact.Redactor{}, &r)
+	log.Info("one")
+	log.Info("two")
+	all, _ := r.After(0)
+	for n, want := range map[uint64]int{0: 2, all[0].N: 1, all[1].N: 0, all[1].N + 5000: 2} {
+		if got, _ := r.After(n); len(got) != want {
+			t.Errorf("after %d there are %d lines, want %d", n, len(got), want)
+		}
 	}
 }

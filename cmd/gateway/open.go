@@ -37,6 +37,9 @@ func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.St
 	if err != nil { // and not a nil *bolt.Store, which is no nil store.Store
 		return nil, nil, explainStore(c, err)
 	}
+	if err := handover.Check(c.DataDir); err != nil { // it was moved while this waited for the lock
+		return nil, nil, errors.Join(exit{exitUsage, err}, opened.Close())
+	}
 	if replaced != nil {
 		notes = append(notes, replaced.Notice(g.texts.Gateway.Owners, c.Zone()))
 	}

@@ -16,6 +16,9 @@ func columnsOf(sql string) (columns []column) {
 		if len(words) == 0 {
 			continue
 		}
+		if len(columns) == maxColumns {
+			break
+		}
 		switch strings.ToUpper(strings.TrimRight(words[0], "(")) {
 		case "PRIMARY", "FOREIGN", "UNIQUE", "CHECK", "CONSTRAINT":
 			continue // these stand after the columns

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/backup"
+	"parley/handover"
 	"parley/imports"
 	"parley/lazyregexp"
 	"parley/store"
@@ -71,6 +72,9 @@ func Opener(
 		s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Brief: true, Patience: patience})
 		if err != nil {
 			return nil, nil, explain(err)
+		}
+		if err := handover.Check(dir); err != nil {
+			return nil, nil, errors.Join(err, s.Close())
 		}
 		return s, s.Close, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -215,15 +216,31 @@ func copyFiles(from, to string) error {
 		case !d.Type().IsRegular():
 			return nil
 		}
-		data, err := root.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if size += int64(len(data)); size > maxCopy {
-			return fmt.Errorf("it has more than %d MB", maxCopy>>20)
-		}
-		return os.WriteFile(target, data, 0o600)
+		copied, err := copyFile(root, name, target, maxCopy-size)
+		size += copied
+		return err
 	})
+}
+
+// copyFile copies a file of at most that many bytes.
+func copyFile(root *os.Root, name, target string, most int64) (size int64, err error) {
+	in, err := root.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	size, err = io.CopyN(out, in, most+1)
+	if errors.Is(err, io.EOF) {
+		return size, out.Close()
+	}
+	if size > most {
+		err = fmt.Errorf("it has more than %d MB", maxCopy>>20)
+	}
+	return size, errors.Join(err, out.Close())
 }
 
 // A fileState tells whether a file was written.

@@ -3,6 +3,7 @@
 package rehearse
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,6 +33,7 @@ type Rehearser struct {
 	Part     func(w *workspace.Workspace, who chat.Person) *workspace.Workspace
 	Memory   agent.Memory
 	Settings func() agent.Settings // the models and tools of the gateway
+	BuiltIn  func() []tools.Tool   // Parley's own: no other is called, whatever it says of itself
 	Sandbox  sandbox.Runner
 	Confined func() bool // programs run in a sandbox
 	Log      *slog.Logger
@@ -138,13 +140,21 @@ func (s stage) safe(t tools.Tool) tools.Tool {
 	return quiet
 }
 
-// mayRun reports whether calls of t can be made: they only read, or change the copy.
+// mayRun reports whether calls of t can be made: they only read, or change the copy. What a server of MCP or a custom
+// tool says of itself does not count.
 func (s stage) mayRun(t tools.Tool) bool {
+	if slices.ContainsFunc(s.programs, func(p tools.Tool) bool { return p.Name == t.Name }) {
+		return s.Confined()
+	}
+	isOurs := func(own tools.Tool) bool { return own.Name == t.Name && bytes.Equal(own.Schema, t.Schema) }
+	if !slices.ContainsFunc(s.BuiltIn(), isOurs) {
+		return false
+	}
 	switch t.Category {
 	case "files":
 		return true
 	case "exec", "code":
-		return s.Confined()
+		return false // those that may are in programs
 	case "message":
 		return t.Name == "attempt_completion"
 	case "custom", "cron", "agents", "client":

@@ -112,10 +112,16 @@ func (g *gateway) rehearser() rehearse.Rehearser {
 	})
 	all := slices.Concat(files.New(files.Rules{}), real.Tools(shell.Settings{Network: []string{"*"}}), []tools.Tool{
 		say, g.act("post_web", "crawler", tools.Hints{}), g.act("look_up", "crawler", tools.Hints{ReadOnly: true}),
-		g.act("own", "custom", tools.Hints{ReadOnly: true}), g.act("shout", "mcp", tools.Hints{}),
 		g.act("nuke", "files", tools.Hints{Dangerous: true}),
 	})
+	ours := slices.Clone(all)
+	all = append(all,
+		g.act("own", "custom", tools.Hints{ReadOnly: true}), g.act("shout", "mcp", tools.Hints{}),
+		// What they say of themselves is theirs.
+		g.act("read_page", "mcp_web", tools.Hints{ReadOnly: true}), g.act("tidy", "files", tools.Hints{}),
+	)
 	return rehearse.Rehearser{
+		BuiltIn:   func() []tools.Tool { return ours },
 		Scheduler: g.scheduler, Workspace: g.workspace, Memory: instructions{}, Zone: time.UTC, Sandbox: &g.sandbox,
 		Role:     func(context.Context, chat.Address, chat.Sender) (chat.Role, error) { return chat.Owner, nil },
 		Channels: func() []string { return []string{"telegram"} }, Limits: func() budget.Limits { return budget.Limits{} },
@@ -185,7 +191,7 @@ func TestNothingIsDone(t *testing.T) {
 	for i, call := range [][2]string{
 		{"write_file", `{"path":"new.txt","content":"x"}`}, {"write_file", `{"path":"notes.md","content":"two"}`},
 		{"message", `{"text":"psst","channel":"telegram","chat":"43"}`}, {"post_web", `{}`}, {"look_up", `{}`}, {"own", `{}`},
-		{"shout", `{}`}, {"nuke", `{}`}, {"exec", `{"command":"touch y"}`},
+		{"shout", `{}`}, {"read_page", `{}`}, {"tidy", `{}`}, {"nuke", `{}`}, {"exec", `{"command":"touch y"}`},
 	} {
 		g.model.Add(llmtest.Call(string(rune('a'+i)), call[0], call[1]))
 	}
@@ -208,7 +214,7 @@ func TestNothingIsDone(t *testing.T) {
 	if a.Outcome != "answered" || !slices.Equal(a.Sends, sends) {
 		t.Errorf("%+v", a)
 	}
-	if want := []string{"post_web {}", "own {}", "shout {}", "asks first: nuke {}"}; !slices.Equal(a.NotDone, want) {
+	if want := []string{"post_web {}", "own {}", "shout {}", "read_page {}", "tidy {}", "asks first: nuke {}"}; !slices.Equal(a.NotDone, want) {
 		t.Errorf("not done: %q", a.NotDone)
 	}
 	if !slices.Contains(a.Files, "new.txt (new)") || !slices.Contains(a.Files, "notes.md") {

@@ -321,7 +321,7 @@ func TestAsk(t *testing.T) {
 		if got.Failed || !strings.Contains(got.Text, "hello") || len(prompts) != 1 {
 			t.Fatalf("%+v %q", got, prompts)
 		}
-		for _, want := range []string{"mcp_shop_sampling", "Who is Ada?", "Be brief."} {
+		for _, want := range []string{"**shop**", "Who is Ada?", "Be brief."} {
 			if !strings.Contains(prompts[0], want) {
 				t.Errorf("no %s in %s", want, prompts[0])
 			}
