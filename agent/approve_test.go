@@ -131,7 +131,7 @@ func TestApproval(t *testing.T) {
 		if n := started(h); n != 1 || ran != 1 || !strings.Contains(h.sent[0], "refused this call") {
 			t.Errorf("%d calls are started, %d ran, sent %q", n, ran, h.sent)
 		}
-		if got := strings.Join(rec.states("2"), "|"); got != "wait no|error no" {
+		if got := strings.Join(rec.states("2"), "|"); got != "wait no|refused no" {
 			t.Errorf("steps %s", got)
 		}
 	})

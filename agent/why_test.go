@@ -48,6 +48,7 @@ func TestWhy(t *testing.T) {
 		calls(with("a", "save", `{"path":"notes.txt"}`), with("b", "mail", "{}")),
 		words("All is saved."),
 		words("I have **sent** the report to Anna."),
+		words("Sorry, I have not sent it."),
 	)
 	play(t, h, func(h *house) {
 		h.say("1", "/why")
@@ -87,6 +88,10 @@ func TestWhy(t *testing.T) {
 			"3. `mail`: failed: no 'such' server, " + timely + ", receipt `" + receipts[2] + "`\n\n" +
 			"A receipt stands for one call and its result. Whoever runs me finds it in the audit log: `parley audit`"
 		h.want(want, want, "I do not find that answer among my last 100 here.")
+		h.say("8", "/retry")
+		h.want("Sorry, I have not sent it.")
+		h.say("9", "/why")
+		h.want("For my answer to “tell Anna 'now'” (" + at + ") I used no tool: nothing was looked up, sent or changed, whatever it says.")
 	})
 }
 

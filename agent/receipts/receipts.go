@@ -71,8 +71,10 @@ func Turns(ctx context.Context, sessions *conversation.Sessions, id chat.Session
 			if now.turn.Answer != "" || len(now.turn.Calls) > 0 {
 				all = append(all, now.turn)
 			}
-			now = reader{}
+			now = reader{before: now.turn.Asked}
 			all = all[max(len(all)-maxTurns, 0):]
+		case r.Branched != nil:
+			now = reader{before: now.before}
 		case r.Damaged == nil:
 			now.read(r.Record)
 		}
@@ -85,12 +87,17 @@ func Turns(ctx context.Context, sessions *conversation.Sessions, id chat.Session
 type reader struct {
 	turn  Turn
 	round int // calls before those of the last answer of the model
+
+	before chat.Message // what the turn before was asked, which this one may answer again
 }
 
 func (p *reader) read(r conversation.Record) {
 	switch {
 	case r.Heard != nil && p.turn.Asked.ID == "":
 		p.turn.Asked = *r.Heard
+	case r.Retried != nil && p.turn.Asked.ID == "":
+		p.turn.Asked = p.before
+		p.turn.Asked.Time = r.Retried.Time
 	case r.IsAnswer():
 		p.round = len(p.turn.Calls)
 		for _, c := range r.Said.Calls {

@@ -214,13 +214,19 @@ func (rm *room) placeInBranch(
 }
 
 // hasSwitched reports whether the person has switched to the branch under way since
-// something was said in it.
+// something was said in it. The agent does not go anywhere for a command, but for one to answer again.
 func (b *branchReader) hasSwitched() bool {
 	path := b.tree.Path(b.last)
 	switched := false
+	commands := map[string]bool{} // their IDs
+	for _, e := range b.all {
+		if word, _ := chat.Word(e.Text); e.Who == whoPerson && !e.Again && strings.HasPrefix(word, "/") {
+			commands[e.ID] = word != "/retry" && word != regenerateCommand
+		}
+	}
 	for _, e := range slices.Backward(b.all) {
 		switch {
-		case !path.Has(e.Seq):
+		case !path.Has(e.Seq), commands[e.ID], commands[e.Replies]:
 		case e.Who == whoSwitch:
 			switched = true
 		case e.Who == whoPerson: // the agent is there already, or will be
@@ -263,6 +269,10 @@ func (p *branchPlace) change(seq uint64) error {
 	old, there := p.reader.entry(seq)
 	if !there || old.Who != whoPerson || old.Again || strings.HasPrefix(old.Text, "/") {
 		return errNoVersion
+	}
+	if strings.HasPrefix(p.entry.Text, "/") { // the agent would not go back for it
+		text := "A command cannot take the place of a message. Please send it by itself."
+		return response.Problem{Status: http.StatusConflict, Text: text}
 	}
 	shown := p.reader.shown()
 	orderEntries(shown)

@@ -306,3 +306,30 @@ func TestBranchIsSentAgain(t *testing.T) {
 		t.Errorf("the gateway heard %d messages", n)
 	}
 }
+
+// A command between a switch to another version and the next message does not hide the switch from the agent, and takes
+// no message's place.
+func TestCommandAfterSwitch(t *testing.T) {
+	h := newHome(t)
+	say := func(id, text, more string, status int) {
+		t.Helper()
+		body := fmt.Sprintf(`{"id":%q,"text":%q,"files":[]%s}`, id, text, more)
+		if got := h.post(t, "/c/first/messages", body); got != status {
+			t.Fatalf("%s: status %d", body, got)
+		}
+	}
+	say("aaaaaaaa", "hi", "", http.StatusAccepted)
+	h.answers(t, h.hears(t, "hi"), "ho")
+	say("bbbbbbbb", "hey", `,"instead":1`, http.StatusAccepted)
+	h.answers(t, h.hears(t, "hey"), "hum")
+	say("eeeeeeee", "/status", `,"instead":1`, http.StatusConflict)
+	if got := h.post(t, "/c/first/version", `{"version":1}`); got >= 300 {
+		t.Fatalf("switching: status %d", got)
+	}
+	say("cccccccc", "/status", "", http.StatusAccepted)
+	h.answers(t, h.hears(t, "/status"), "I am idle.")
+	say("dddddddd", "and now?", "", http.StatusAccepted)
+	if m := h.hears(t, "and now?"); m.Branch == nil {
+		t.Error("the agent is not told of the switch")
+	}
+}

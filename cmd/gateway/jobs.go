@@ -103,7 +103,7 @@ func (j jobHost) pages() *schedule.Pages {
 		Scheduler: j.app.scheduler, Role: j.roleNow, Channels: toolboxOf(j.app).channels,
 		Limits: func() budget.Limits { return limitsOf(j.app.now.Load()) }, Zone: j.app.Config.Zone(),
 		Workspace: j.app.files, Part: toolboxOf(j.app).partOf, Memory: j.app.knowledge.prompt(), Sandbox: j.app.sandbox,
-		BuiltIn: builtInTools,
+		BuiltIn:  builtInTools,
 		Confined: func() bool { return j.app.now.Load().Tools.Exec.Sandbox != "none" }, Log: j.app.Log,
 		Settings: func() agent.Settings {
 			c := j.app.now.Load()
