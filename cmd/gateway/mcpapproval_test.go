@@ -25,7 +25,7 @@ func TestMCPClientApprovesNothing(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	q := w.asks(person, "file_delete")
+	q := w.asks(person, "keep.txt")
 	waiting.Go(func() { do("Yes") })
 	if got := c.do("ask_agent", map[string]any{"message": `call read_file {"path": "keep.txt"}`})["answer"]; strings.Contains(got.(string), "not found") {
 		t.Errorf("the client approved its own call: %s", got)

@@ -400,7 +400,7 @@ func TestMCPCancelAndProgress(t *testing.T) {
 				}
 			})
 			<-began
-			if text := <-c.progress; !strings.Contains(text, "list_dir") {
+			if text := <-c.progress; !strings.Contains(text, "List files") {
 				t.Errorf("progress %q", text)
 			}
 			cancel()

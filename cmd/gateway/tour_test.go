@@ -188,7 +188,7 @@ func (s *spot) lastThat(what string, ok func(shown) bool) shown {
 
 // summed is the line that sums up the steps of a finished answer: the names of
 // the tools, without what they were asked.
-var summed = regexp.MustCompile(`^🔧 ([^ ]+|[A-Z][a-z]+ [a-z]+)( ×\d+)?(, ([^ ]+|[A-Z][a-z]+ [a-z]+)( ×\d+)?|, \d+ failed)*( – .*)?$`)
+var summed = regexp.MustCompile(`^🔧 ([^ ]+|[A-Z][a-z]+( [a-z]+)+)( ×\d+)?(, ([^ ]+|[A-Z][a-z]+( [a-z]+)+)( ×\d+)?|, \d+ failed)*( – .*)?$`)
 
 // live reports whether m is a live view, in which each step has a line of its own.
 func (m shown) live() bool {
@@ -343,10 +343,10 @@ func TestTourConsole(t *testing.T) {
 		}
 	}
 	w.logs("you> ", 1)
-	types(`call file_delete {"path": "one.txt"}`, "Delete **one.txt**?")
+	types(`call file_delete {"path": "one.txt"}`, "Delete \x1b[1mone.txt\x1b[0m?")
 	types("y", "  🔧 Delete file one.txt", "  ✅ Delete file, ", `the tools say: {"success":true,`)
-	types(`call file_delete {"path": "two.txt"}`, "Delete **two.txt**?")
-	types("n", "  🚫 Delete file: ", `the person who was asked refused this call of file_delete: it was not run.`)
+	types(`call file_delete {"path": "two.txt"}`, "Delete \x1b[1mtwo.txt\x1b[0m?")
+	types("n", "  🚫 Delete file", `the person who was asked refused this call of file_delete: it was not run.`)
 	if there(one) || !there(two) {
 		t.Errorf("one.txt is there: %v; two.txt is there: %v", there(one), there(two))
 	}
