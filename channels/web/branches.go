@@ -213,16 +213,16 @@ func (rm *room) placeInBranch(
 	return place.entry, place.message, nil
 }
 
-// hasSwitched reports whether the person has switched to the branch under way since
-// something was said in it. The agent does not go anywhere for a command, but for one to answer again.
+// hasSwitched reports whether the person has switched to the branch under way since something
+// was said in it. The agent does not go anywhere for a command, but for one to answer again.
 func (b *branchReader) hasSwitched() bool {
 	path := b.tree.Path(b.last)
 	switched := false
 	commands := map[string]bool{} // their IDs
 	for _, e := range b.all {
-		if word, _ := chat.Word(e.Text); e.Who == whoPerson && !e.Again && strings.HasPrefix(word, "/") {
-			commands[e.ID] = word != "/retry" && word != regenerateCommand
-		}
+		word, _ := chat.Word(e.Text)
+		isAgain := e.Again || word == "/retry" || word == regenerateCommand
+		commands[e.ID] = commands[e.ID] || e.Who == whoPerson && !isAgain && strings.HasPrefix(word, "/")
 	}
 	for _, e := range slices.Backward(b.all) {
 		switch {
@@ -267,12 +267,9 @@ func (p *branchPlace) repeat() {
 // change puts the entry in the place of the person's message numbered seq.
 func (p *branchPlace) change(seq uint64) error {
 	old, there := p.reader.entry(seq)
-	if !there || old.Who != whoPerson || old.Again || strings.HasPrefix(old.Text, "/") {
+	isCommand := strings.HasPrefix(old.Text, "/") || strings.HasPrefix(p.entry.Text, "/") // the agent goes back for none
+	if !there || old.Who != whoPerson || old.Again || isCommand {
 		return errNoVersion
-	}
-	if strings.HasPrefix(p.entry.Text, "/") { // the agent would not go back for it
-		text := "A command cannot take the place of a message. Please send it by itself."
-		return response.Problem{Status: http.StatusConflict, Text: text}
 	}
 	shown := p.reader.shown()
 	orderEntries(shown)

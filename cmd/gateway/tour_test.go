@@ -346,7 +346,7 @@ func TestTourConsole(t *testing.T) {
 	types(`call file_delete {"path": "one.txt"}`, "Delete \x1b[1mone.txt\x1b[0m?")
 	types("y", "  🔧 Delete file one.txt", "  ✅ Delete file, ", `the tools say: {"success":true,`)
 	types(`call file_delete {"path": "two.txt"}`, "Delete \x1b[1mtwo.txt\x1b[0m?")
-	types("n", "  🚫 Delete file", `the person who was asked refused this call of file_delete: it was not run.`)
+	types("n", "  🚫 Delete file", "the person who was asked")
 	if there(one) || !there(two) {
 		t.Errorf("one.txt is there: %v; two.txt is there: %v", there(one), there(two))
 	}
