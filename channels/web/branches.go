@@ -267,8 +267,7 @@ func (p *branchPlace) repeat() {
 // change puts the entry in the place of the person's message numbered seq.
 func (p *branchPlace) change(seq uint64) error {
 	old, there := p.reader.entry(seq)
-	isCommand := strings.HasPrefix(old.Text, "/") || strings.HasPrefix(p.entry.Text, "/") // the agent goes back for none
-	if !there || old.Who != whoPerson || old.Again || isCommand {
+	if !there || old.Who != whoPerson || old.Again || (old.Text+" ")[0] == '/' || strings.HasPrefix(p.entry.Text, "/") {
 		return errNoVersion
 	}
 	shown := p.reader.shown()
