@@ -13,8 +13,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"slices"
-	"strings"
 	"sync"
 
 	"parley/response"
@@ -61,22 +59,12 @@ func (a *assets) serve(req request) error {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	h.Set("Vary", "Accept-Encoding")
-	if acceptsGzip(req.r) {
+	if response.AcceptsGzip(req.r) {
 		h.Set("Content-Encoding", "gzip")
 		body = a.compress(name, body)
 	}
 	req.writeBody(cmp.Or(mime.TypeByExtension(path.Ext(name)), "application/octet-stream"), body)
 	return nil
-}
-
-// acceptsGzip reports whether the browser can read what is compressed.
-func acceptsGzip(r *http.Request) bool {
-	offered := strings.Split(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",")
-	return slices.ContainsFunc(offered, func(coding string) bool {
-		name, quality, _ := strings.Cut(coding, ";")
-		isRefused := quality != "" && strings.Trim(quality, " q=.0") == ""
-		return strings.TrimSpace(name) == "gzip" && !isRefused
-	})
 }
 
 // compress returns body, which is the content of the file of that name, compressed.

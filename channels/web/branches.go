@@ -220,9 +220,9 @@ func (b *branchReader) hasSwitched() bool {
 	switched := false
 	commands := map[string]bool{} // their IDs
 	for _, e := range b.all {
-		word, _ := chat.Word(e.Text)
-		isAgain := e.Again || word == "/retry" || word == regenerateCommand
-		commands[e.ID] = commands[e.ID] || e.Who == whoPerson && !isAgain && strings.HasPrefix(word, "/")
+		if word, _ := chat.Word(e.Text); e.isCommand() && !e.Again {
+			commands[e.ID] = word != "/retry" && word != regenerateCommand
+		}
 	}
 	for _, e := range slices.Backward(b.all) {
 		switch {
@@ -248,6 +248,9 @@ type branchPlace struct {
 	together []logEntry // what the person had said before that was answered together with the message
 }
 
+// isCommand reports whether the person gave a command, which has no place in the agent's log.
+func (e logEntry) isCommand() bool { return e.Who == whoPerson && strings.HasPrefix(e.Text, "/") }
+
 // regenerateCommand has the agent answer again.
 const regenerateCommand = "/regenerate"
 
@@ -267,8 +270,11 @@ func (p *branchPlace) repeat() {
 // change puts the entry in the place of the person's message numbered seq.
 func (p *branchPlace) change(seq uint64) error {
 	old, there := p.reader.entry(seq)
-	if !there || old.Who != whoPerson || old.Again || (old.Text+" ")[0] == '/' || strings.HasPrefix(p.entry.Text, "/") {
+	if !there || old.Who != whoPerson || old.Again || old.isCommand() {
 		return errNoVersion
+	}
+	if p.entry.isCommand() { // the agent would not go back for it
+		return response.Problem{Status: http.StatusConflict, Text: "Please send a command by itself."}
 	}
 	shown := p.reader.shown()
 	orderEntries(shown)
@@ -350,15 +356,15 @@ func (p *branchPlace) goOn() {
 // agentID returns the ID that the agent knows the message by.
 func (p *branchPlace) agentID(id string) string { return p.thread + "." + id }
 
-// ancestors returns the IDs of the messages up to the entry numbered seq, the latest first.
-// Commands are left out, which have no place in the agent's log.
+// ancestors returns the IDs of the messages up to the entry numbered seq, the latest first,
+// without commands.
 func (p *branchPlace) ancestors(seq uint64) (ids []string) {
 	path := p.reader.tree.Path(seq)
 	for _, e := range slices.Backward(p.reader.all) {
 		if len(ids) == maxAncestors {
 			break
 		}
-		if e.Who == whoPerson && path.Has(e.Seq) && !strings.HasPrefix(e.Text, "/") {
+		if e.Who == whoPerson && path.Has(e.Seq) && !e.isCommand() {
 			ids = append(ids, p.agentID(e.ID))
 		}
 	}
