@@ -264,7 +264,9 @@ func (f *face) ask(a asking) answer {
 	if a.method == "" {
 		a.method = "GET"
 	}
-	r := httptest.NewRequestWithContext(context.Background(), a.method, home+a.path, strings.NewReader(a.body))
+	ctx, leave := context.WithCancel(context.Background())
+	defer leave()
+	r := httptest.NewRequestWithContext(ctx, a.method, home+a.path, strings.NewReader(a.body))
 	if a.host != "" {
 		r.Host = a.host
 	}
@@ -288,8 +290,19 @@ func (f *face) ask(a asking) answer {
 		}
 	}
 	w := httptest.NewRecorder()
-	f.h.ServeHTTP(w, r)
+	f.h.ServeHTTP(guest{w, leave}, r)
 	return answerOf(w)
+}
+
+// A guest leaves as soon as an answer turns out to be a stream.
+type guest struct {
+	*httptest.ResponseRecorder
+	leave func()
+}
+
+func (g guest) Flush() {
+	g.ResponseRecorder.Flush()
+	g.leave()
 }
 
 func read(t testing.TB, r answer) string {
