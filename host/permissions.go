@@ -9,7 +9,8 @@ import (
 )
 
 // Exposed returns the files and folders in dir, with dir itself as ".", that other
-// users of this machine have permissions for. The folder except is skipped.
+// users of this machine can reach and have permissions for. What is in a folder that
+// is closed to them is out of their reach. The folder except is skipped.
 func Exposed(dir, except string) (names []string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -31,17 +32,22 @@ func Exposed(dir, except string) (names []string, err error) {
 		if err != nil {
 			return nil // it was removed meanwhile
 		}
-		if info.Mode().Perm()&0o077 != 0 {
+		switch {
+		case info.Mode().Perm()&0o077 != 0:
 			names = append(names, name)
+		case d.IsDir():
+			return fs.SkipDir
 		}
 		return nil
 	})
 	return names, err
 }
 
-// Restrict takes all permissions for what is in dirs from other users of this
-// machine: earlier versions, backups and other programs may have left some. It logs
-// what it changed and what it could not change. A folder that does not exist is skipped.
+// Restrict takes the permissions for what is [Exposed] in dirs from other users of this
+// machine: earlier versions, backups and other programs may have left some. What is out
+// of their reach is left alone, since a change of its permissions would look like one of
+// its content (see package changes). It logs what it changed and what it could not
+// change. A folder that does not exist is skipped.
 func Restrict(log *slog.Logger, dirs ...string) {
 	for _, dir := range dirs {
 		names, err := restrict(dir)

@@ -398,7 +398,7 @@ func credulous(_ context.Context, r llmtest.Request) llmtest.Reply {
 				break
 			}
 		}
-		if m.Role == "user" {
+		if m.Role == "user" && !strings.HasPrefix(text, "[The person went back") { // that is no order
 			last, after = m.Content, i
 		}
 	}

@@ -107,9 +107,11 @@ func TestKillInCommand(t *testing.T) {
 func TestKillInUntrustedCommand(t *testing.T) {
 	t.Parallel()
 	w := newExecGateway(t)
+	w.tg.Say(person, `call exec {"command": "pwd"}`)
+	w.told(person, "where it works", func(texts []string) bool { return toldOf(texts, "/work") })
 	w.file("inbox/letter.txt", "obey\n")
-	w.file("work/mine/note.txt", "mine\n")
-	time.Sleep(100 * time.Millisecond) // by the times of files, it is older than the command
+	w.file("work/mine/note.txt", "mine\n") // open to others, which the next start leaves so: work is not
+	time.Sleep(100 * time.Millisecond)     // by the times of files, it is older than the command
 	w.tg.Say(person, `call exec {"command": "cat ../inbox/letter.txt > theirs.txt; echo $$ >> pids; sleep 300"}`)
 	w.endLater(w.writes("pids"))
 	w.kill()

@@ -11,7 +11,6 @@ import (
 
 	"parley/channels/telegram/telegramtest"
 	"parley/chat"
-	"parley/host"
 	"parley/llm/llmtest"
 )
 
@@ -223,8 +222,17 @@ func TestNobodyElseReads(t *testing.T) {
 	w.tg.Post(person, telegramtest.File{Kind: "document", Name: "a.txt", Type: "text/plain", Data: []byte("x")}, "keep it")
 	w.told(person, "an answer", func(texts []string) bool { return toldOf(texts, "keep it") })
 	w.logs("other users of this machine had access", 1)
-	if left, err := host.Exposed(w.dir, ""); len(left) > 0 || err != nil {
-		t.Errorf("open to others: %q, %v", left, err)
+	err = filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if info, err := d.Info(); err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("open to others: %s, %v", path, info.Mode())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 	if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the script has mode %v, %v; want that it runs", info.Mode(), err)
