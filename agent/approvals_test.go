@@ -92,5 +92,16 @@ func TestGrants(t *testing.T) {
 		if synctest.Wait(); !strings.HasPrefix(h.sent[0], "Nothing is approved") {
 			t.Errorf("%q", h.sent)
 		}
+		do("a", "conversation")
+		do("b", "hour")
+		h.sent = nil
+		revoke := message("r4", "/approvals revoke 1")
+		h.deliver(revoke)
+		h.want("Revoked. I will ask again.")
+		h.deliver(revoke) // the network brings it again
+		h.want()
+		if st, _, err := h.pool.Sessions().Lookup(t.Context(), "test:1"); err != nil || len(st.Grants) != 1 {
+			t.Errorf("left are %+v, %v", st.Grants, err)
+		}
 	})
 }

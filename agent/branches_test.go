@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,9 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/memory"
+	"parley/store"
 	"parley/store/bolt"
+	"parley/store/mem"
 	"parley/store/storetest"
 	"parley/timetest"
 	"parley/tools"
@@ -200,6 +203,156 @@ func TestGoingBackStops(t *testing.T) {
 		h.deliver(m) // the network brings it again
 		h.want()
 	})
+}
+
+// What leaves the conversation or a branch stops the answer under way there once. Delivered again, as by a page that did
+// not hear that it was taken, it stops neither its own answer nor another (P2).
+func TestResendStopsNothing(t *testing.T) {
+	slow := func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		select {
+		case <-ctx.Done():
+			return llm.Message{}, ctx.Err()
+		case <-time.After(time.Minute):
+			return parrot(ctx, r, nil)
+		}
+	}
+	play(t, &house{model: slow}, func(h *house) {
+		h.say("1", "one")
+		timetest.Sleep(time.Hour)
+		h.want("one")
+		for _, c := range []struct {
+			m    chat.Message
+			want string
+		}{
+			{instead("1", "2", "eins"), "eins"},
+			{after("3", "/regenerate", "2"), "eins"},
+		} {
+			for range 2 {
+				c.m.Time = time.Now() // as on the page
+				h.deliver(c.m)
+				timetest.Sleep(30 * time.Second)
+			}
+			timetest.Sleep(time.Hour)
+			h.want(c.want)
+		}
+		h.say("4", "/new")
+		h.want("A new conversation. What is on your mind?")
+		h.say("5", "two")
+		timetest.Sleep(30 * time.Second)
+		h.say("4", "/new")
+		h.deliver(after("6", "/search zebra", "3")) // a command leaves no branch, wherever it is given
+		timetest.Sleep(time.Hour)
+		h.want("I found nothing like that in what was said here.", "two")
+	})
+}
+
+// Whoever goes back while a subagent listens says that to no subagent.
+func TestGoingBackFromSubagent(t *testing.T) {
+	h := &house{tools: []tools.Tool{slowExec(time.Hour)}}
+	h.model = byTask(func(r llm.Request) llm.Message {
+		if last := lastOf(r); strings.HasSuffix(last.Text, "go") {
+			return calls(with("c", "new_task", `{"agentName":"researcher","taskName":"X","input":"find it"}`))
+		}
+		return words("parent: " + spoken(r, 9))
+	}, func(r llm.Request) llm.Message {
+		if strings.Contains(spoken(r, 9), "quick") {
+			t.Errorf("the subagent is told %q", spoken(r, 9))
+		}
+		return calls(call("1", "exec"))
+	})
+	play(t, withSubagents(h), func(h *house) {
+		h.say("1", "go")
+		timetest.Sleep(30 * time.Second)
+		h.deliver(instead("1", "2", "quick"))
+		timetest.Sleep(time.Minute)
+		const left = "[The person went back to this place and left what was said since. What was done then stays done, with these tools: new_task]"
+		h.want("(Stopped.)", "parent: user "+left+" | user quick")
+	})
+}
+
+// A failingOnce is a store that fails once, after so many operations on a conversation.
+type failingOnce struct {
+	store.Store
+	left atomic.Int64
+}
+
+func (f *failingOnce) fails() bool { return f.left.Add(-1) == 0 }
+
+func (f *failingOnce) Bucket(name string) store.Bucket {
+	if name == store.BucketSessions {
+		return failingBucket{f.Store.Bucket(name), f}
+	}
+	return f.Store.Bucket(name)
+}
+
+func (f *failingOnce) Log(name string) store.Log { return failingLog{f.Store.Log(name), f} }
+
+type failingBucket struct {
+	store.Bucket
+	of *failingOnce
+}
+
+func (b failingBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if b.of.fails() {
+		return nil, 0, errBusy
+	}
+	return b.Bucket.Get(ctx, key)
+}
+
+func (b failingBucket) Put(ctx context.Context, key string, val []byte, rev uint64) (uint64, error) {
+	if b.of.fails() {
+		return 0, errBusy
+	}
+	return b.Bucket.Put(ctx, key, val, rev)
+}
+
+type failingLog struct {
+	store.Log
+	of *failingOnce
+}
+
+func (l failingLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
+	if l.of.fails() {
+		return 0, errBusy
+	}
+	return l.Log.Append(ctx, recs...)
+}
+
+func (l failingLog) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {
+	if l.of.fails() {
+		return func(yield func(store.Record, error) bool) { yield(store.Record{}, errBusy) }
+	}
+	return l.Log.Since(ctx, seq)
+}
+
+// Whatever the store fails to do when a conversation goes back, that is noted once.
+func TestGoingBackDespiteErrors(t *testing.T) {
+	for n := range 12 {
+		s := &failingOnce{Store: mem.New()}
+		h := &house{store: s, model: script(calls(call("1", "pay")), words("paid"), words("hello"))}
+		h.tools = []tools.Tool{tool("pay", func(context.Context) (string, error) { return "paid", nil })}
+		play(t, h, func(h *house) {
+			h.say("1", "pay him")
+			h.want("paid")
+			s.left.Store(int64(n) + 1)
+			h.deliver(instead("1", "2", "greet him"))
+			timetest.Sleep(time.Minute)
+			h.want("hello")
+			s.left.Store(0)
+			branched := 0
+			for r, err := range h.pool.Sessions().Journal(t.Context(), "test:1") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Branched != nil {
+					branched++
+				}
+			}
+			if got := spoken(h.asks[2], 9); branched != 1 || strings.Count(got, "tools: pay]") != 1 {
+				t.Errorf("error %d: it went back %d times, and the model is shown %q", n, branched, got)
+			}
+		})
+	}
 }
 
 // A conversation that was summed up can be gone back in to before the summary, and what

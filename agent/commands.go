@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/activity"
 	"parley/agent/sessioncommands"
 	"parley/chat"
 	"parley/lazyregexp"
@@ -70,7 +71,7 @@ func ownCommands(p *Pool, say texts.Help) []Command {
 		{Name: "search", Help: say.Search, When: BesideTurns, Do: by(ofSession(sessioncommands.Commands.Search))},
 		{Name: "why", Help: say.Why, When: BesideTurns, Do: by(ofSession(sessioncommands.Commands.Why))},
 		{Name: "status", Help: say.Status, When: AtOnce, Do: by(showStatus)},
-		{Name: "approvals", Help: say.Approvals, When: AtOnce, Do: by(ofSession(sessioncommands.Commands.Approvals))},
+		{Name: "approvals", Help: say.Approvals, Do: by(ofSession(sessioncommands.Commands.Approvals))},
 		{Name: "agents", Help: say.Agents, When: AtOnce, Do: by(manageSubagents)},
 		{Name: "verbose", Help: say.Verbose, When: AtOnce, Do: by(ofSession(sessioncommands.Commands.Verbose))},
 		{Name: "model", Help: say.Model, When: AtOnce, Do: by(chooseModel)},
@@ -148,18 +149,28 @@ func (p *Pool) carryOut(ctx context.Context, c *Command, m chat.Message) (text s
 // its turns.
 const commandsKey = "\x00commands"
 
-// workKey returns the key of an item of the inbox: the session that it belongs to,
-// with commandsKey if it is answered beside the turns of the session.
-func (p *Pool) workKey(item store.Item) string {
+// receive takes note of an item that the inbox brings, and returns the key of the work
+// that it is: the session that it belongs to, with commandsKey if it is answered beside
+// the turns of the session. A message that leaves the conversation or the branch under way
+// ends the turn there. One that was delivered twice is brought once, and ends it once.
+func (p *Pool) receive(item store.Item) (key string) {
 	var m chat.Message
 	if json.Unmarshal(item.Body, &m) != nil {
 		return ""
 	}
-	key := string(m.Session())
-	if c := p.findCommand(p.command(m)); c != nil && c.When == BesideTurns {
-		key += commandsKey
+	name := p.command(m)
+	c := p.findCommand(name)
+	if c != nil && c.When == BesideTurns {
+		return string(m.Session()) + commandsKey
 	}
-	return key
+	leaves := name == "new" || m.Branch != nil && (c == nil || c.Do == nil)
+	if leaves && !item.Again { // of what an earlier process left, all that was said is answered
+		if m.Branch != nil { // what would be said in the branch that is left is of no use, and no answer to m
+			m.ID = ""
+		}
+		p.activities.Interrupt(m, 0, func(id chat.SessionID, _ *activity.Activity) bool { return id == m.Session() })
+	}
+	return string(m.Session())
 }
 
 // ofSession returns what answers a command by do.

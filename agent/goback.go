@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"parley/agent/conversation"
 	"parley/agent/rewind"
 )
 
@@ -35,7 +36,8 @@ func (in intake) goBack(ctx context.Context) (over bool, err error) {
 	if !place.Away {
 		return false, nil
 	}
+	t.session.Keep(conversation.Record{Branched: &conversation.Branch{From: place.From}, Left: place.Left(t.kit)})
 	return false, t.pool.insist(t.worker.hard, "go back", func(ctx context.Context) error {
-		return t.pool.sessions.GoBack(ctx, t.session, place.From, place.Left(t.kit))
+		return t.pool.sessions.GoBack(ctx, t.session)
 	})
 }

@@ -141,16 +141,7 @@ func (p *Pool) Deliver(ctx context.Context, m chat.Message) error {
 		text, _ := p.carryOut(ctx, c, m)
 		return p.answer(ctx, m, text)
 	}
-	if err := p.push(ctx, p.route(ctx, m, name)); err != nil {
-		return err
-	}
-	if m.Branch != nil { // what would be said in the branch that is left is of no use, and no answer to m
-		m.ID = ""
-	}
-	if name == "new" || m.Branch != nil {
-		p.activities.Interrupt(m, 0, func(id chat.SessionID, _ *activity.Activity) bool { return id == m.Session() })
-	}
-	return nil
+	return p.push(ctx, p.route(ctx, m, name))
 }
 
 // push puts m into the inbox.
@@ -200,7 +191,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	running.Go(func() { p.suspended.Run(background, p.began) })
 	commands := activity.NewPending()
 	key := func(item store.Item) string {
-		key := p.workKey(item)
+		key := p.receive(item)
 		if id, isCommand := strings.CutSuffix(key, commandsKey); isCommand {
 			commands.Add(chat.SessionID(id))
 		}

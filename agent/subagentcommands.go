@@ -12,9 +12,9 @@ import (
 )
 
 // route returns m as it goes into the inbox: what a person says while a turn
-// waits for a subagent that listens goes to that subagent (C-033).
+// waits for a subagent that listens goes to that subagent (C-033), unless they go back.
 func (p *Pool) route(ctx context.Context, m chat.Message, command string) chat.Message {
-	if m.Origin != chat.FromPerson || m.In != "" || command != "" {
+	if m.Origin != chat.FromPerson || m.In != "" || command != "" || m.Branch != nil {
 		return m
 	}
 	listener, err := p.subagents.Listener(ctx, m.Session())

@@ -13,9 +13,9 @@ import (
 // and the history is made of the records of the branch under way only. All others stay
 // in the log, for transcripts, search, usage, and for whoever comes back to them.
 
-// GoBack has the conversation of s go on from the record numbered from. Left names the
-// tools that changed something in what it leaves.
-func (ss *Sessions) GoBack(ctx context.Context, s *Session, from uint64, left []string) error {
+// GoBack has the conversation of s go on where the Branched record says that s keeps. After
+// an error it can be called again: the record is written once.
+func (ss *Sessions) GoBack(ctx context.Context, s *Session) error {
 	err := ss.Update(ctx, s.ID, func(st *State) {
 		st.Forked = true
 		st.From = 0 // another branch needs what this one does not
@@ -23,7 +23,6 @@ func (ss *Sessions) GoBack(ctx context.Context, s *Session, from uint64, left []
 	if err != nil {
 		return err
 	}
-	s.Keep(Record{Branched: &Branch{From: from}, Left: left})
 	if err := s.Save(ctx); err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (c *Channel) postMessage(req request) error {
 	ctx := context.WithoutCancel(req.r.Context())
 	seq, again, err := req.room.appendEntry(ctx, e)
 	if again { // the gateway may not recognise it any more
-		again, err = req.room.isAnswered(ctx, in.ID, seq)
+		m.Time, again, err = req.room.lookUp(ctx, in.ID, seq)
 	}
 	if err != nil {
 		return err

@@ -225,15 +225,18 @@ func (rm *room) updateAskCount(ctx context.Context, seq uint64) error {
 	return rm.c.conversations.set(ctx, rm.address, conv)
 }
 
-// isAnswered reports whether the person's message id, which is entry seq, has an
-// answer.
-func (rm *room) isAnswered(ctx context.Context, id string, seq uint64) (bool, error) {
-	for e, err := range rm.entriesAfter(ctx, seq) {
-		if err != nil || e.Replies == id || slices.Contains(e.Also, id) {
-			return err == nil, err
+// lookUp returns when the person's message id, which is entry seq, was sent first, and
+// whether it has an answer.
+func (rm *room) lookUp(ctx context.Context, id string, seq uint64) (sent time.Time, answered bool, err error) {
+	for e, err := range rm.entriesAfter(ctx, seq-1) {
+		switch {
+		case err != nil || e.Replies == id || slices.Contains(e.Also, id):
+			return sent, err == nil, err
+		case e.Seq == seq:
+			sent = e.Time
 		}
 	}
-	return false, nil
+	return sent, false, nil
 }
 
 // findQuestion returns the entry with a question, or errGone.
