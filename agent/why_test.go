@@ -95,6 +95,41 @@ func TestWhy(t *testing.T) {
 	})
 }
 
+// TestWhyInBranches: /why tells about the branch that the person sees, and of an answer that was asked for again what it answers.
+func TestWhyInBranches(t *testing.T) {
+	h := &house{tools: []tools.Tool{giving("save", tools.Hints{}, tools.Result{Text: "saved"})}}
+	h.auditing()
+	h.model = script(calls(call("a", "save")), words("Saved it."), words("Second."), words("Not saved."))
+	play(t, h, func(h *house) {
+		h.say("1", "first")
+		h.want("Saved it.")
+		h.say("2", "second")
+		h.want("Second.")
+		h.deliver(after("3", "/regenerate", "1"))
+		h.want("Not saved.")
+		for _, c := range []struct {
+			m    chat.Message
+			want []string
+		}{
+			{message("4", "/why"), []string{"“first”", "no tool"}},
+			{after("5", "/why", "2", "1"), []string{"“second”", "no tool"}},
+			{after("6", "/why 2", "2", "1"), []string{"“first”", "one call", "`save`: done"}},
+			{after("7", "/why", "1"), []string{"“first”", "one call", "`save`: done"}},
+			{after("8", "/why", "unheard", "3", "1"), []string{"“first”", "no tool"}},
+		} {
+			h.deliver(c.m)
+			synctest.Wait()
+			got := strings.Join(h.sent, "|")
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s of %v tells %q, want %q", c.m.Text, c.m.Branch, got, want)
+				}
+			}
+			h.sent = nil
+		}
+	})
+}
+
 // TestWhyAltered: /why notices that what is stored of a call is not what its receipt stands for.
 func TestWhyAltered(t *testing.T) {
 	for from, to := range map[string]string{

@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"parley/agent/conversation"
+	"parley/agent/pastturns"
+	"parley/branches"
 	"parley/chat"
 	"parley/llm"
 	"parley/store"
@@ -25,9 +28,19 @@ const (
 
 // A Turn is an answer and what was done for it.
 type Turn struct {
-	Asked  chat.Message // what was answered, or the first message of several
-	Answer string       // "" if the turn gave none
-	Calls  []Call       // in the order asked
+	Asked  string    // the beginning of what was answered, or of the first message of several, without backticks
+	Time   time.Time // when that was said, or another answer was asked for
+	Answer string    // "" if the turn gave none
+	Reply  string    // ID of the reply that the answer is; "" if there is none
+	Calls  []Call    // in the order asked
+
+	end place
+}
+
+// A place is a record in one of the conversations of a session.
+type place struct {
+	epoch int64
+	seq   uint64
 }
 
 // A Call is what became of one call.
@@ -50,81 +63,189 @@ const (
 	Altered // its result is not the one that its receipt is for
 )
 
-// Turns returns the latest turns of the session id that gave an answer or made a call, the latest first, 100 at most. A
-// session that nobody knows has none.
-func Turns(ctx context.Context, sessions *conversation.Sessions, id chat.SessionID) (all []Turn, err error) {
-	var now, suspended reader
-	for r, err := range sessions.Journal(ctx, id) {
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return nil, nil
-		case err != nil:
-			return nil, fmt.Errorf("read what was done: %w", err)
-		case r.Suspended != nil:
-			suspended, now = now, reader{}
-		case r.Resumed != "":
-			now, suspended = suspended, reader{}
-		case r.Ended != nil:
-			if r.Ended.Reply != nil {
-				now.turn.Answer = r.Ended.Reply.Text
-			}
-			if now.turn.Answer != "" || len(now.turn.Calls) > 0 {
-				all = append(all, now.turn)
-			}
-			now = reader{before: now.turn.Asked}
+// InSight returns the latest turns that gave an answer or made a call, the latest first, 100 at most, of the branch of
+// the session id in which somebody is: where at says, or else where the conversation under way is. A session that
+// nobody knows has none.
+func InSight(
+	ctx context.Context, sessions *conversation.Sessions, id chat.SessionID, at *chat.Branch,
+) (all []Turn, err error) {
+	s, err := findSight(ctx, sessions, id, at)
+	if err != nil {
+		return nil, err
+	}
+	for t, err := range All(ctx, sessions, id) {
+		if err != nil {
+			return nil, err
+		}
+		if s.has(t.end) && (t.Answer != "" || len(t.Calls) > 0) {
+			all = append(all, t)
 			all = all[max(len(all)-maxTurns, 0):]
-		case r.Branched != nil:
-			now = reader{before: now.before}
-		case r.Damaged == nil:
-			now.read(r.Record)
 		}
 	}
 	slices.Reverse(all)
 	return all, nil
 }
 
-// A reader makes a Turn of its records.
-type reader struct {
-	turn  Turn
-	round int // calls before those of the last answer of the model
-
-	before chat.Message // what the turn before was asked, which this one may answer again
+// A sight is the records of a session that somebody looks at: one branch of each of its conversations, up to the latest
+// that they have got to.
+type sight struct {
+	epoch int64
+	paths map[int64]branches.Path
 }
 
-func (p *reader) read(r conversation.Record) {
-	switch {
-	case r.Heard != nil && p.turn.Asked.ID == "":
-		p.turn.Asked = *r.Heard
-	case r.Retried != nil && p.turn.Asked.ID == "":
-		p.turn.Asked = p.before
-		p.turn.Asked.Time = r.Retried.Time
-	case r.IsAnswer():
-		p.round = len(p.turn.Calls)
-		for _, c := range r.Said.Calls {
-			p.turn.Calls = append(p.turn.Calls, Call{ToolCall: c})
+func (s sight) has(p place) bool { return p.epoch <= s.epoch && s.paths[p.epoch].Has(p.seq) }
+
+// findSight finds out what somebody looks at who is after the answer to the first of at's messages that has one, or
+// where the conversation under way is.
+func findSight(
+	ctx context.Context, sessions *conversation.Sessions, id chat.SessionID, at *chat.Branch,
+) (s sight, err error) {
+	trees := map[int64]*branches.Tree{}
+	last := map[int64]uint64{}
+	answered := map[string]place{}
+	var rd pastturns.Reader
+	for r, err := range journal(ctx, sessions, id) {
+		if err != nil {
+			return s, err
 		}
-	case len(r.Started) > 0:
-		for _, id := range r.Started {
-			if c := p.call(id); c != nil {
-				c.Outcome = Interrupted
+		if trees[r.Epoch] == nil {
+			trees[r.Epoch] = &branches.Tree{}
+			rd = pastturns.Reader{}
+			s.epoch = r.Epoch
+		}
+		last[r.Epoch] = r.Seq
+		if r.Branched != nil {
+			trees[r.Epoch].GoOn(r.Seq, r.Branched.From)
+		}
+		if t, over := rd.Add(r.NumberedRecord); over {
+			for _, m := range t.Asked {
+				answered[m.ID] = place{r.Epoch, r.Seq}
 			}
 		}
-	case r.Finished != nil:
-		if c := p.call(r.Finished.Call); c != nil {
-			c.finish(r)
+	}
+	if at != nil {
+		for _, id := range at.After {
+			if p, is := answered[id]; is {
+				last[p.epoch] = p.seq
+				s.epoch = p.epoch
+				break
+			}
 		}
-	case r.RolledBack != "":
-		for i := p.round; i < len(p.turn.Calls); i++ {
-			p.turn.Calls[i].Retried = true
+	}
+	s.paths = map[int64]branches.Path{}
+	for epoch, tree := range trees {
+		s.paths[epoch] = tree.Path(last[epoch])
+	}
+	return s, nil
+}
+
+// journal yields the records of the session id, none if nobody knows it.
+func journal(
+	ctx context.Context, sessions *conversation.Sessions, id chat.SessionID,
+) iter.Seq2[conversation.JournalRecord, error] {
+	return func(yield func(conversation.JournalRecord, error) bool) {
+		for r, err := range sessions.Journal(ctx, id) {
+			switch {
+			case errors.Is(err, store.ErrNotFound):
+				return
+			case err != nil:
+				yield(r, fmt.Errorf("read what was done: %w", err))
+				return
+			case !yield(r, nil):
+				return
+			}
 		}
 	}
 }
 
-// call returns the last call of that ID, nil if there is none.
-func (p *reader) call(id string) *Call {
-	for i, c := range slices.Backward(p.turn.Calls) {
+// All yields all turns of the session id that have ended, of all branches, in the order in which they did. A session
+// that nobody knows has none.
+func All(ctx context.Context, sessions *conversation.Sessions, id chat.SessionID) iter.Seq2[Turn, error] {
+	return func(yield func(Turn, error) bool) {
+		var rd reader
+		for r, err := range journal(ctx, sessions, id) {
+			if err != nil {
+				yield(Turn{}, err)
+				return
+			}
+			if rd.asked == nil || r.Epoch != rd.epoch {
+				rd = reader{epoch: r.Epoch, asked: map[uint64]string{}}
+			}
+			if t, over := rd.add(r.NumberedRecord); over && !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A reader makes Turns of the records of a conversation.
+type reader struct {
+	turns  pastturns.Reader
+	epoch  int64
+	asked  map[uint64]string // what was answered by each turn, by the record that ended it
+	before string            // what was asked in the turn before, which the next one may answer again
+}
+
+// add reads the next record. If that ends a turn, over is true.
+func (rd *reader) add(r conversation.NumberedRecord) (t Turn, over bool) {
+	if r.Branched != nil {
+		rd.before = rd.asked[r.Branched.From]
+	}
+	ended, over := rd.turns.Add(r)
+	if !over {
+		return t, false
+	}
+	t.end = place{rd.epoch, r.Seq}
+	t.Calls = callsOf(ended)
+	if r.Ended.Reply != nil {
+		t.Answer = r.Ended.Reply.Text
+		t.Reply = r.Ended.Reply.ID
+	}
+	if len(ended.Asked) > 0 {
+		t.Time = ended.Asked[0].Time
+		t.Asked = strings.ReplaceAll(chat.Inline(chat.HideLogins(ended.Asked[0].Text), maxAsked), "`", "'")
+	}
+	if ended.Again {
+		t.Asked = rd.before
+	}
+	rd.before = t.Asked
+	rd.asked[r.Seq] = t.Asked
+	return t, true
+}
+
+// callsOf returns the calls that t made.
+func callsOf(t pastturns.Turn) (calls []Call) {
+	round := 0 // calls before those of the last answer of the model
+	for _, r := range t.Records {
+		switch {
+		case r.IsAnswer():
+			round = len(calls)
+			for _, c := range r.Said.Calls {
+				calls = append(calls, Call{ToolCall: c})
+			}
+		case r.Finished != nil:
+			if c := find(calls, r.Finished.Call); c != nil {
+				c.finish(r)
+			}
+		case r.RolledBack != "":
+			for i := round; i < len(calls); i++ {
+				calls[i].Retried = true
+			}
+		}
+		for _, id := range r.Started {
+			if c := find(calls, id); c != nil {
+				c.Outcome = Interrupted
+			}
+		}
+	}
+	return calls
+}
+
+// find returns the last call of that ID, nil if there is none.
+func find(calls []Call, id string) *Call {
+	for i, c := range slices.Backward(calls) {
 		if c.ID == id {
-			return &p.turn.Calls[i]
+			return &calls[i]
 		}
 	}
 	return nil
@@ -175,14 +296,4 @@ func letters(text string) string {
 		}
 		return -1
 	}, text)
-}
-
-// Began returns when the first call of t began, or t was asked for if it made none.
-func (t Turn) Began() time.Time {
-	for _, c := range t.Calls {
-		if !c.Result.Time.IsZero() {
-			return c.Result.Time
-		}
-	}
-	return t.Asked.Time
 }

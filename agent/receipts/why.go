@@ -25,7 +25,7 @@ type Why struct {
 
 // Answer tells what was done for the answer that m quotes, for the latest, or for the one before it with "2".
 func (w Why) Answer(ctx context.Context, m chat.Message) (string, error) {
-	all, err := Turns(ctx, w.Sessions, m.Session())
+	all, err := InSight(ctx, w.Sessions, m.Session(), m.Branch)
 	if err != nil {
 		return "", err
 	}
@@ -45,12 +45,11 @@ func (w Why) Answer(ctx context.Context, m chat.Message) (string, error) {
 
 // tell tells what was done in t.
 func (w Why) tell(t Turn) string {
-	at := t.Asked.Time.In(w.Zone).Format("2006-01-02 15:04")
-	about := strings.ReplaceAll(chat.Inline(chat.HideLogins(t.Asked.Text), maxAsked), "`", "'")
+	at := t.Time.In(w.Zone).Format("2006-01-02 15:04")
 	if len(t.Calls) == 0 {
-		return w.Texts.NoCalls.With(about, at)
+		return w.Texts.NoCalls.With(t.Asked, at)
 	}
-	lines := []string{w.Texts.Calls.Of(len(t.Calls), about, at), ""}
+	lines := []string{w.Texts.Calls.Of(len(t.Calls), t.Asked, at), ""}
 	for i, c := range t.Calls {
 		lines = append(lines, strconv.Itoa(i+1)+". "+w.line(c))
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"parley/agent/conversation"
+	"parley/agent/pastturns"
 	"parley/branches"
 	"parley/chat"
 	"parley/tools"
@@ -27,7 +28,7 @@ type Place struct {
 func Find(
 	ctx context.Context, sessions *conversation.Sessions, id chat.SessionID, epoch int64, b chat.Branch,
 ) (Place, error) {
-	f := finder{instead: b.Instead, after: b.After, answered: map[string]uint64{}, stash: map[string]turn{}}
+	f := finder{instead: b.Instead, after: b.After, answered: map[string]uint64{}}
 	for r, err := range sessions.Records(ctx, id, epoch, 0) {
 		if err != nil {
 			return Place{}, err
@@ -72,17 +73,10 @@ type finder struct {
 
 	tree     branches.Tree
 	last     uint64
-	open     turn
-	stash    map[string]turn   // suspended turns by the keys of their messages
+	turns    pastturns.Reader
 	answered map[string]uint64 // by the IDs of messages: the record that ended their turn
 	begun    uint64            // the first record of the turn that heard instead; 0: none did
 	notes    []note
-}
-
-// A turn is one that has not ended.
-type turn struct {
-	first uint64   // record
-	ids   []string // of the messages that it heard
 }
 
 // A note is what a record tells of what would be left.
@@ -94,43 +88,26 @@ type note struct {
 // add reads the next record.
 func (f *finder) add(r conversation.NumberedRecord) {
 	f.last = r.Seq
+	ended, _ := f.turns.Add(r)
+	f.turns.Open.Records = nil // nobody asks
+	for _, m := range ended.Asked {
+		f.answered[m.ID] = r.Seq
+	}
 	m := cmp.Or(r.Heard, r.Retried)
 	switch {
 	case r.Branched != nil:
 		f.tree.GoOn(r.Seq, r.Branched.From)
-		f.open = turn{}
 	case m != nil:
-		f.hear(r.Seq, m.ID)
-	case r.Suspended != nil:
-		if r.Suspended.Whole || len(f.open.ids) < 2 { // else the rest of it goes on
-			f.stash[r.Suspended.Key] = f.open
-			f.open = turn{}
+		if m.ID == f.instead {
+			f.begun = f.turns.Open.First
 		}
-	case r.Resumed != "":
-		f.open = f.stash[r.Resumed]
+		f.notes = append(f.notes, note{seq: r.Seq})
 	case r.Finished != nil:
 		f.notes = append(f.notes, note{r.Seq, []string{r.Finished.Name}})
-	case r.Ended != nil:
-		for _, id := range f.open.ids {
-			f.answered[id] = r.Seq
-		}
-		f.open = turn{}
 	}
 	if len(r.Left) > 0 {
 		f.notes = append(f.notes, note{r.Seq, r.Left})
 	}
-}
-
-// hear notes a message, the record numbered seq.
-func (f *finder) hear(seq uint64, id string) {
-	if len(f.open.ids) == 0 {
-		f.open.first = seq
-	}
-	f.open.ids = append(f.open.ids, id)
-	if id == f.instead {
-		f.begun = f.open.first
-	}
-	f.notes = append(f.notes, note{seq: seq})
 }
 
 // place returns the place.

@@ -4,13 +4,12 @@ package timeline
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"parley/agent/conversation"
 	"parley/agent/live"
+	"parley/agent/receipts"
 	"parley/chat"
-	"parley/store"
+	"parley/llm"
 	"parley/texts"
 	"parley/tools"
 )
@@ -24,69 +23,49 @@ type Pool interface {
 }
 
 // Of returns a function that returns the steps to a reply of a session of p.
-func Of(p Pool, say texts.Steps) func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error) {
+func Of(p Pool, say *texts.Agent) func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error) {
 	return func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error) {
 		return Steps(ctx, p.Sessions(), p.Tools(ctx, id), say, id, reply)
 	}
 }
 
 // Steps returns the steps of the turn of the session id that the reply with that ID ended, in the order
-// in which the model asked for them, as they were shown meanwhile. kit has the tools that there
-// are now. Without that turn, which may have been removed since, there are none.
+// in which the model asked for them, as they were shown meanwhile, each with what /why says of it. kit has
+// the tools that there are now. Without that turn, which may have been removed since, there are none.
 func Steps(
-	ctx context.Context, sessions *conversation.Sessions, kit *tools.Kit, say texts.Steps,
+	ctx context.Context, sessions *conversation.Sessions, kit *tools.Kit, say *texts.Agent,
 	id chat.SessionID, reply string,
-) ([]chat.Step, error) {
-	var t turn
-	for r, err := range sessions.Journal(ctx, id) {
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return nil, nil
-		case err != nil:
+) (steps []chat.Step, err error) {
+	for t, err := range receipts.All(ctx, sessions, id) {
+		if err != nil {
 			return nil, err
-		case r.Damaged != nil:
-		case r.Ended != nil && r.Ended.Reply != nil && r.Ended.Reply.ID == reply:
-			return t.ended(), nil
-		case r.Ended != nil:
-			t = turn{}
-		case r.IsAnswer():
-			for _, c := range r.Said.Calls {
-				t.steps = append(t.steps, live.Describe(say, kit, c))
-			}
-		case r.Finished != nil:
-			t.finish(r.Record)
 		}
+		if t.Reply == "" || t.Reply != reply {
+			continue
+		}
+		for _, c := range t.Calls {
+			steps = append(steps, step(kit, say, c))
+		}
+		return steps, nil
 	}
 	return nil, nil
 }
 
-// A turn is what was read of a turn so far: the calls that it asked for, some of which may have no end.
-type turn struct{ steps []chat.Step }
-
-// finish adds what came of a call.
-func (t *turn) finish(r conversation.Record) {
-	for i, s := range slices.Backward(t.steps) {
-		if s.Call != r.Finished.Call || s.State.Over() {
-			continue
-		}
-		var result tools.Result
-		if r.Result != nil {
-			result = *r.Result
-		}
-		news := live.Outcome(*r.Finished, result, maxResult)
+// step returns the step that c was.
+func step(kit *tools.Kit, say *texts.Agent, c receipts.Call) chat.Step {
+	s := live.Describe(say.Steps, kit, c.ToolCall)
+	if c.Outcome == receipts.NotMade || c.Result.Text == "" && c.Outcome == receipts.Interrupted {
+		s.State = chat.Interrupted
+	} else {
+		m := llm.Message{Call: c.ID, Name: c.Name, Text: c.Result.Text}
+		news := live.Outcome(m, c.Result, maxResult)
 		news.Tool = s.Tool
-		if !result.Time.IsZero() {
-			news.Began = result.Time
-			news.Ended = result.Time.Add(result.Took)
+		if !c.Result.Time.IsZero() {
+			news.Began = c.Result.Time
+			news.Ended = c.Result.Time.Add(c.Result.Took)
 		}
-		pictures := news.Pictures
-		t.steps[i] = s.Merge(news)
-		t.steps[i].Pictures = pictures
-		return
+		s = s.Merge(news)
+		s.Pictures = news.Pictures
 	}
-}
-
-// ended returns the steps that have ended.
-func (t *turn) ended() []chat.Step {
-	return slices.DeleteFunc(t.steps, func(s chat.Step) bool { return !s.State.Over() })
+	return s
 }

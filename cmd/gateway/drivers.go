@@ -84,7 +84,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 		browser, err := webchat.New(webchat.Config{
 			Name: "web", Store: g.store, Open: g.files.OpenNamed, Save: g.attachments.Save,
 			TakeBytes: g.pool.Budget().TakeBytes, Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
-			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf, Steps: timeline.Of(g.pool, g.texts.Agent.Steps),
+			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf, Steps: timeline.Of(g.pool, &g.texts.Agent),
 			Notify: pushes.New(g.store, g.Log, func() pushes.Page { return g.web }),
 		})
 		if err != nil {

@@ -1,0 +1,113 @@
+package receipts_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent/conversation"
+	"parley/agent/receipts"
+	"parley/agent/timeline"
+	"parley/chat"
+	"parley/llm"
+	"parley/store/mem"
+	"parley/texts"
+	"parley/tools"
+)
+
+func message(id string) chat.Message {
+	return chat.Message{ID: id, At: chat.Address{Channel: "test", Chat: "1"}, Text: "say " + id}
+}
+
+func heard(id string) conversation.Record {
+	m := message(id)
+	return conversation.Record{Heard: &m}
+}
+
+func asked(calls ...string) conversation.Record {
+	m := llm.Message{Role: llm.Assistant}
+	for _, id := range calls {
+		m.Calls = append(m.Calls, llm.ToolCall{ID: id, Name: "save", Args: "{}"})
+	}
+	return conversation.Record{Said: &m}
+}
+
+func started(id string) conversation.Record { return conversation.Record{Started: []string{id}} }
+
+func finished(id string) conversation.Record {
+	return conversation.Record{Finished: &llm.Message{Call: id, Name: "save", Text: "saved"}, Result: &tools.Result{}}
+}
+
+func suspended(id string, whole bool) conversation.Record {
+	return conversation.Record{Suspended: &conversation.Suspension{Key: message(id).Key(), Whole: whole}}
+}
+
+func resumed(id string) conversation.Record {
+	return conversation.Record{Resumed: message(id).Key()}
+}
+
+func ended(reply string) conversation.Record {
+	return conversation.Record{Ended: &conversation.End{Reply: &chat.Reply{ID: reply, Text: "answer to " + reply}}}
+}
+
+// Several turns may be suspended at once, whole or for one of their messages, and go on in any order: what was called in
+// each is told of its answer, by /why and by its steps.
+func TestSuspendedTurns(t *testing.T) {
+	sessions := conversation.NewSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC, texts.Speakers{})
+	err := sessions.Append(t.Context(), "test:1",
+		heard("1"), heard("1b"), asked("a"), started("a"), suspended("1", true),
+		heard("2"), asked("b", "x"), started("b"), finished("b"), suspended("2", true),
+		heard("3"), ended("3"),
+		resumed("1b"), finished("a"), ended("1"),
+		resumed("2"), asked("c"), started("c"), ended("2"),
+		heard("4"), heard("5"), asked("d"), started("d"), finished("d"), suspended("4", false), suspended("6", false),
+		asked("e"), finished("e"), ended("5"), resumed("6"),
+		resumed("4"), ended("4"),
+		heard("7"), asked("f"), finished("f"), conversation.Record{Branched: &conversation.Branch{From: 0}},
+		heard("8"), ended("8"),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"1": "a2", "2": "b2 x0 c1", "3": "", "4": "d2", "5": "d2 e2", "8": "",
+	}
+	seen := map[string]string{}
+	for turn, err := range receipts.All(t.Context(), sessions, "test:1") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls []string
+		for _, c := range turn.Calls {
+			calls = append(calls, fmt.Sprint(c.ID, int(c.Outcome)))
+		}
+		seen[turn.Reply] = strings.Join(calls, " ")
+		if turn.Asked != "say "+turn.Reply {
+			t.Errorf("the answer to %s is said to answer %q", turn.Reply, turn.Asked)
+		}
+		english := texts.English()
+		steps, err := timeline.Steps(t.Context(), sessions, &tools.Kit{}, &english.Agent, "test:1", turn.Reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range turn.Calls {
+			state := chat.Done
+			if c.Outcome < receipts.Done {
+				state = chat.Interrupted
+			}
+			if len(steps) != len(turn.Calls) || steps[i].Call != c.ID || steps[i].State != state {
+				t.Errorf("the steps to %s are %+v", turn.Reply, steps)
+				break
+			}
+		}
+	}
+	if fmt.Sprint(seen) != fmt.Sprint(want) {
+		t.Errorf("calls of the answers: %v\nwant %v", seen, want)
+	}
+	all, err := receipts.InSight(t.Context(), sessions, "test:1", nil)
+	if err != nil || len(all) != 1 || all[0].Reply != "8" {
+		t.Errorf("in sight are %+v, %v", all, err)
+	}
+}
