@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +43,7 @@ type mortal struct {
 }
 
 // Remains are the files of a store as a crash leaves them, by their paths.
-type remains map[string][]byte
+type remains map[string]storetest.Sparse
 
 // readRemains reads the files of the store in dir, as they are at one moment: until they do
 // not change any more.
@@ -52,7 +51,7 @@ func readRemains(dir string) (remains, error) {
 	last := remains{}
 	for {
 		now, err := readFiles(dir)
-		if err != nil || maps.EqualFunc(last, now, bytes.Equal) {
+		if err != nil || maps.EqualFunc(last, now, storetest.Sparse.Equal) {
 			return now, err
 		}
 		last = now
@@ -67,11 +66,11 @@ func readFiles(dir string) (remains, error) {
 			return nil, err
 		}
 		for _, path := range paths {
-			data, err := os.ReadFile(path)
+			content, err := storetest.ReadSparse(path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
-			files[path] = data
+			files[path] = content
 		}
 	}
 	return files, nil
@@ -81,8 +80,8 @@ func readFiles(dir string) (remains, error) {
 func (files remains) restore(dir string) error {
 	log := filepath.Join(dir, "parley.db.wal")
 	err := errors.Join(os.RemoveAll(log), os.Mkdir(log, 0o700))
-	for path, data := range files {
-		err = errors.Join(err, os.WriteFile(path, data, 0o600))
+	for path, content := range files {
+		err = errors.Join(err, content.Write(path))
 	}
 	return err
 }

@@ -254,7 +254,7 @@ func TestCompactKilled(t *testing.T) {
 		}
 		n++
 		image := storetest.TempDir(t)
-		if err := os.CopyFS(image, os.DirFS(dir)); err != nil {
+		if err := storetest.CopyDir(image, dir); err != nil {
 			return err
 		}
 		opened, err := Open(ctx, Config{Dir: image})

@@ -3,7 +3,6 @@ package bolt
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt/layer"
+	"parley/store/storetest"
 	"parley/timetest"
 )
 
@@ -53,7 +53,7 @@ func (d *deferral) wantOnDisk(commits int, keys ...string) {
 	d.t.Helper()
 	synctest.Wait()
 	image := filepath.Join(d.t.TempDir(), "image")
-	if err := os.CopyFS(image, os.DirFS(d.disk.dir)); err != nil {
+	if err := storetest.CopyDir(image, d.disk.dir); err != nil {
 		d.t.Fatal(err)
 	}
 	s, err := Open(d.t.Context(), Config{Dir: image})

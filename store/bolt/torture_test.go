@@ -519,7 +519,7 @@ func TestMarkImagesTorture(t *testing.T) {
 	var images []string
 	note := func() {
 		image := storetest.TempDir(t)
-		if err := os.CopyFS(image, os.DirFS(dir)); err != nil {
+		if err := storetest.CopyDir(image, dir); err != nil {
 			t.Fatal(err)
 		}
 		images = append(images, image)
@@ -547,7 +547,7 @@ func TestMarkImagesTorture(t *testing.T) {
 			if size%2 == 1 {
 				torn = text[:size]
 			}
-			if err := errors.Join(os.CopyFS(copied, os.DirFS(image)), os.WriteFile(mark.Path(path), torn, 0o600)); err != nil {
+			if err := errors.Join(storetest.CopyDir(copied, image), os.WriteFile(mark.Path(path), torn, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			opened, err := Open(ctx, Config{Dir: copied})
