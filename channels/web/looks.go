@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strings"
 
 	"parley/channels/web/filekind"
 
@@ -64,4 +65,11 @@ func (f fileLink) kind() string {
 		return filekind.Picture
 	}
 	return filekind.Of(f.Name, f.Type)
+}
+
+// renderNode returns n as HTML.
+func renderNode(n g.Node) safeHTML {
+	var b strings.Builder
+	_ = n.Render(&b) // what is rendered in memory does not fail
+	return safeHTML(b.String())
 }

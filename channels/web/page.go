@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/channels/markdown"
+	"parley/channels/web/question"
 	"parley/response"
 )
 
@@ -150,7 +151,7 @@ func (e logEntry) render() renderedEntry {
 		rendered.StepsLabel = e.Taken.Label()
 	}
 	if e.Ask != nil {
-		rendered.AskHTML = renderNode(questionNode(e.Ask))
+		rendered.AskHTML = renderNode(question.Node(e.Ask))
 	}
 	if len(e.Files) > 0 {
 		rendered.FilesHTML = renderNode(fileList(e.Files))

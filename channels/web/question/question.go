@@ -1,10 +1,10 @@
-package web
+// Package question shows a question on the page: its buttons, and the form of one that asks for values.
+package question
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -17,15 +17,8 @@ import (
 // maxLineLength is how many characters a text may have that is written in a single line.
 const maxLineLength = 100
 
-// renderNode returns n as HTML.
-func renderNode(n g.Node) safeHTML {
-	var b strings.Builder
-	_ = n.Render(&b) // what is rendered in memory does not fail
-	return safeHTML(b.String())
-}
-
-// questionNode returns the buttons of q, with its form if it has one.
-func questionNode(q *chat.Question) g.Node {
+// Node returns the buttons of q, with its form if it has one.
+func Node(q *chat.Question) g.Node {
 	if len(q.Fields) == 0 {
 		return h.Div(h.Class("ask"), h.Role("group"), h.Aria("label", "Choose an answer"),
 			h.Data("question", q.ID), choiceButtons(q))
@@ -70,7 +63,7 @@ func (f formField) node() g.Node {
 	if f.Note+f.Hint == "" {
 		note = nil
 	}
-	wrong := h.P(h.Class("wrong bad"), h.ID(f.id+"-wrong"), hidden(true))
+	wrong := h.P(h.Class("wrong bad"), h.ID(f.id+"-wrong"), g.Attr("hidden"))
 	switch f.Kind {
 	case chat.FieldYesNo, chat.FieldChoices:
 		role := "group"
