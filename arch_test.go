@@ -76,6 +76,7 @@ var rooms = map[string]string{
 	"agent/receipts":        "agent/conversation agent/pastturns branches chat llm store texts tools",
 	"agent/sessioncommands": "agent/conversation agent/receipts chat texts tools",
 	"agent/timeline":        "agent/conversation agent/live agent/receipts chat llm texts tools",
+	"agent/titles":          "chat llm",
 	"agent/underway":        "agent/activity agent/subagents chat store tools",
 	"agent/trimming":        "agent/conversation chat store",
 	"agent/summary":         "agent/budget agent/conversation branches chat llm memory tools",

@@ -16,6 +16,7 @@ import (
 // understands names the files that hold words of other scripts because they
 // recognise what people, models or pages write in them. They say nothing in them.
 var understands = map[string]string{
+	"agent/titles/titles.go":              "quotes and full stops of Chinese and Japanese titles",
 	"channels/markdown/text.go":           "full stops of Chinese and Japanese",
 	"channels/web/libraries/temml.min.js": "letters that may stand in a formula",
 	"tools/data/data.go":                  "Chinese names of cities",

@@ -93,6 +93,14 @@ func (c Config) GoString() string { return c.String() }
 // DreamModel names the model that consolidates memory.
 func (c *Config) DreamModel() string { return cmp.Or(c.Dream.Model, c.Agent.Model) }
 
+// TitleModel names the model that names conversations, "" if none does.
+func (c *Config) TitleModel() string {
+	if !c.Agent.Titles {
+		return ""
+	}
+	return c.DreamModel()
+}
+
 // Zone returns the time zone in which the agent is told the time.
 func (c *Config) Zone() *time.Location {
 	zone, err := time.LoadLocation(c.Timezone)
@@ -157,6 +165,8 @@ type Agent struct {
 	MessageTTL time.Duration `json:"messageTTL" live:"yes" default:"24h" from:"1m"`
 	// Prompt is what every request begins with; auto is lean for models with a small window.
 	Prompt string `json:"prompt" live:"yes" default:"auto" allowed:"auto, full, lean"`
+	// Titles has conversations of the web page named by a model: that of dreams.
+	Titles bool `json:"titles" live:"yes" default:"true"`
 }
 
 // maxLeanWindow is how many tokens a small window has.

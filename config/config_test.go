@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		DataDir: "/home/ann/.parley", Workspace: "/home/ann/.parley/workspace", Owners: []string{"console", "web"},
 		Models:   map[string]*Model{"demo": {Type: "demo", ContextWindow: 128_000, ToolCalls: "native", Driver: &demo.Config{}}},
-		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour, Prompt: "auto"},
+		Agent:    Agent{Model: "demo", MaxRounds: 40, MaxConcurrentTurns: 1024, MessageTTL: 24 * time.Hour, Prompt: "auto", Titles: true},
 		Channels: map[string]*Channel{"console": {Type: "console", Driver: &console.Config{}}, "web": {Type: "web", Driver: &web.Config{}}},
 		Tools: Tools{Timeout: time.Minute, ApprovalTimeout: 15 * time.Minute, CacheTTL: 5 * time.Minute, Rollback: true, Web: WebTools{Search: Search{Provider: "duckduckgo"}},
 			Exec: Exec{Sandbox: "auto", Image: "python:3-slim", Enable: true, Timeout: time.Minute, Memory: 1 << 30, Processes: 256}, Python: Python{Default: "standard"}, Custom: Custom{Enable: true, MaxTimeout: 10 * time.Minute}},

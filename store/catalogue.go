@@ -45,8 +45,9 @@ const (
 
 	LogAudit = "audit"
 
-	QueueInbox = "inbox"
-	QueuePush  = "web/push"
+	QueueInbox  = "inbox"
+	QueuePush   = "web/push"
+	QueueTitles = "web/titles"
 )
 
 // Of the names that follow there is one for each channel, conversation or session.
@@ -143,6 +144,7 @@ func Catalogue() []Collection {
 
 		{"queue", QueueInbox, "messages to be answered", "agent, when they are answered"},
 		{"queue", QueuePush, "notifications to be sent", "channels/web/notify, when sent, or after an hour"},
+		{"queue", QueueTitles, "conversations to be named", "channels/web/titles, when named, or after 2 tries"},
 		{"queue", QueueOutbox("CHANNEL"), "replies to be sent", "channels, when they are sent or dead letters"},
 	}
 }

@@ -25,6 +25,9 @@ type conversation struct {
 	Used  bool      `json:"used,omitempty"` // it has messages
 	Asks  int       `json:"asks,omitempty"` // open questions
 
+	TitledBy   string `json:"titledBy,omitempty"`   // whose Title is: see naming.go
+	TitleTries int    `json:"titleTries,omitempty"` // to have a model make it
+
 	Pinned bool `json:"pinned,omitempty"` // the person wants it above the others
 
 	Seen   uint64 `json:"seen,omitempty"`   // number of the entry up to which the person has seen it; 0: not known
@@ -90,7 +93,7 @@ func (l *conversationList) noteActivity(ctx context.Context, at chat.Address, co
 }
 
 // titleOf returns the title of a conversation that begins with the entry e.
-func titleOf(e logEntry) string { return chat.Shorten(chat.OneLine(e.Text), 60) }
+func titleOf(e logEntry) string { return chat.Shorten(chat.OneLine(e.Text), maxTitle) }
 
 // of returns the conversations of person, the latest first. There is at least one.
 func (l *conversationList) of(ctx context.Context, person string) ([]listItem, error) {

@@ -79,6 +79,7 @@ func (c *Channel) renameConversation(req request) error {
 		return err
 	}
 	conv.Title = title
+	conv.TitledBy = titledByPerson
 	if conv.Last.IsZero() {
 		conv.Last = time.Now()
 	}

@@ -249,7 +249,7 @@ func (h *testGateway) talks(t *testing.T, who, query string) (all []listItem) {
 	return all
 }
 
-func titles(ts []listItem) (all []string) {
+func titlesIn(ts []listItem) (all []string) {
 	for _, t := range ts {
 		all = append(all, t.Title+t.Snippet)
 	}
@@ -287,10 +287,10 @@ func TestTalks(t *testing.T) {
 	h.must(http.StatusOK, "anna", "PATCH", "/c/"+second, words{"title": " Tea\x00 \u202eparty "})
 	h.must(http.StatusBadRequest, "anna", "PATCH", "/c/"+second, words{"title": " \u202e"})
 	h.say("anna", second, "message-2", "who comes?")
-	if got := titles(h.talks(t, "anna", "")); len(got) != 2 || got[0] != "Tea party" || !strings.HasPrefix(got[1], "What is the best very") || len(got[1]) > 70 {
+	if got := titlesIn(h.talks(t, "anna", "")); len(got) != 2 || got[0] != "Tea party" || !strings.HasPrefix(got[1], "What is the best very") || len(got[1]) > 70 {
 		t.Errorf("talks %q", got)
 	}
-	if got := titles(h.talks(t, "anna", "?q=TEA")); len(got) != 2 || got[0] != "Tea party" || !strings.HasSuffix(got[1], "…green tea…") {
+	if got := titlesIn(h.talks(t, "anna", "?q=TEA")); len(got) != 2 || got[0] != "Tea party" || !strings.HasSuffix(got[1], "…green tea…") {
 		t.Errorf("found %q", got)
 	}
 	h.must(http.StatusNoContent, "anna", "DELETE", "/c/"+second, nil)

@@ -136,15 +136,17 @@ func (rm *room) trimEntries(ctx context.Context, t store.Trimming) (removed int,
 	return removed, rm.log.Trim(ctx, last)
 }
 
-// retitle gives the conversation the title of what comes after number seq, if its title is one
-// of those of entries that are removed. One that the person has given it stays. The caller
-// holds writeMu.
+// retitle gives the conversation the title of what comes after number seq, if its title is made of
+// entries that are removed. One that the person has given it stays. The caller holds writeMu.
 func (rm *room) retitle(ctx context.Context, removed []string, seq uint64) error {
 	conv, err := rm.c.conversations.get(ctx, rm.address)
-	if err != nil || conv.Title == "" || !slices.Contains(removed, conv.Title) {
+	isWords := conv.TitledBy == "" && slices.Contains(removed, conv.Title)
+	if err != nil || conv.Title == "" || !isWords && conv.TitledBy != titledByModel {
 		return err
 	}
 	conv.Title = ""
+	conv.TitledBy = ""
+	conv.TitleTries = 0
 	for e, err := range rm.entriesAfter(ctx, seq) {
 		if err != nil {
 			return err

@@ -23,6 +23,7 @@ import (
 	"parley/channels/network"
 	"parley/channels/web/app"
 	"parley/channels/web/notify"
+	"parley/channels/web/titles"
 	"parley/chat"
 	"parley/response"
 	"parley/store"
@@ -44,6 +45,9 @@ type Config struct {
 
 	// Notify tells people who have no page open what was said; nil: nobody is told.
 	Notify *notify.Service
+
+	// Titles names conversations after their first answer; nil: their first words stay.
+	Titles *titles.Service
 
 	// Models returns the names of the models that who may choose; nil: none.
 	Models func(ctx context.Context, at chat.Address, who chat.Sender) ([]string, error)
@@ -147,16 +151,17 @@ func (c *Channel) chargeBytes(req request, bytes int64) error {
 // Run accepts messages until ctx ends. Browsers can read before and after, until
 // Close.
 func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
-	if c.cfg.Notify == nil {
-		c.intake.Open(ctx, deliver)
-		return nil
+	var background sync.WaitGroup
+	var notifying, naming error
+	if c.cfg.Notify != nil {
+		background.Go(func() { notifying = c.cfg.Notify.Run(ctx, hasSeen(c)) })
 	}
-	var notices sync.WaitGroup
-	var err error
-	notices.Go(func() { err = c.cfg.Notify.Run(ctx, hasSeen(c)) })
+	if c.cfg.Titles != nil {
+		background.Go(func() { naming = c.cfg.Titles.Run(ctx, titledPage{c}) })
+	}
 	c.intake.Open(ctx, deliver)
-	notices.Wait()
-	return err
+	background.Wait()
+	return errors.Join(notifying, naming)
 }
 
 // App returns what serves the app that the page of c is, to everybody, at [app.Path].
@@ -216,6 +221,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	if err := rm.tellAway(ctx, e); err != nil {
 		return "", c.sendError(err)
 	}
+	rm.wantTitle(ctx, r)
 	return receipt(seq), nil
 }
 

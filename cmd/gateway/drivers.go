@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
-	"parley/agent/timeline"
 	"parley/channels"
 	"parley/channels/api"
 	"parley/channels/console"
@@ -15,7 +13,7 @@ import (
 	"parley/channels/network"
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
-	"parley/chat"
+	"parley/cmd/gateway/chatpage"
 	"parley/cmd/gateway/pushes"
 	"parley/config"
 	"parley/llm"
@@ -25,12 +23,6 @@ import (
 	"parley/store/bolt"
 	"parley/store/mem"
 )
-
-// searchWebChats finds what was said with a person of the web page.
-func (g *gateway) searchWebChats(ctx context.Context, person, words string) ([]chat.Find, error) {
-	chats := string(chat.Address{Channel: "web", Chat: person}.Session()) + "/"
-	return g.pool.Sessions().SearchIn(ctx, chats, words, 50)
-}
 
 // drivers lists what config.json can name. A new channel, model provider or store
 // is a folder of its own and a line here.
@@ -81,11 +73,12 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 	})
 	g.hub.Add("api", g.api)
 	if g.Config.Channels["web"] != nil {
-		browser, err := webchat.New(webchat.Config{
-			Name: "web", Store: g.store, Open: g.files.OpenNamed, Save: g.attachments.Save,
-			TakeBytes: g.pool.Budget().TakeBytes, Log: g.Log, Search: g.searchWebChats, Forget: g.forgetSession,
-			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf, Steps: timeline.Of(g.pool, &g.texts.Agent),
-			Notify: pushes.New(g.store, g.Log, func() pushes.Page { return g.web }),
+		browser, err := chatpage.New(chatpage.Config{
+			Store: g.store, Pool: g.pool, Texts: g.texts, Log: g.Log,
+			Open: g.files.OpenNamed, Save: g.attachments.Save, Forget: g.forgetSession,
+			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf, Role: jobHostOf(g).roleNow,
+			Page:       func() pushes.Page { return g.web },
+			TitleModel: func() string { return g.now.Load().TitleModel() },
 		})
 		if err != nil {
 			return nil, err

@@ -62,6 +62,7 @@ func inLife(t *testing.T, more map[string]any, f func(*life)) {
 			"owners": []string{"net:0"}, "timezone": "UTC", "http": map[string]any{"listen": "127.0.0.1:0"},
 			"models":   map[string]any{"main": map[string]any{"type": "script", "contextWindow": 8000}},
 			"channels": map[string]any{"net": map[string]any{"allow": []string{"*"}}, "web": map[string]any{}},
+			"agent":    map[string]any{"titles": false},
 			"tools":    map[string]any{"rules": map[string]any{"exec": "off", "code": "off"}},
 		}
 		for key, value := range more {

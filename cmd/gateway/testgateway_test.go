@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,6 +138,14 @@ func (w *testGateway) config() {
 	}
 	for k, v := range w.more {
 		c[k] = v
+	}
+	if agent, _ := c["agent"].(map[string]any); agent["titles"] == nil { // models of tests answer what a test says
+		agent = maps.Clone(agent)
+		if agent == nil {
+			agent = map[string]any{}
+		}
+		agent["titles"] = false
+		c["agent"] = agent
 	}
 	b, err := json.Marshal(c)
 	if err == nil {

@@ -29,7 +29,12 @@ func (m model) Generate(ctx context.Context, req llm.Request, stream func(llm.De
 		return llm.Message{}, err
 	}
 	msg := llm.Message{Role: llm.Assistant, Model: string(m), Finish: llm.Stopped}
-	next := readConversation(req, time.Now()).next()
+	var next move
+	if strings.HasPrefix(req.System, titleInstructions) {
+		next.text = title(req)
+	} else {
+		next = readConversation(req, time.Now()).next()
+	}
 	msg.Text = next.text
 	for _, c := range next.calls {
 		msg.Finish = llm.CallsTools
