@@ -52,7 +52,7 @@ func (d *deferral) fullDeferred(key, val string) error {
 func (d *deferral) wantOnDisk(commits int, keys ...string) {
 	d.t.Helper()
 	synctest.Wait()
-	image := filepath.Join(d.t.TempDir(), "image")
+	image := filepath.Join(storetest.TempDir(d.t), "image")
 	if err := storetest.CopyDir(image, d.disk.dir); err != nil {
 		d.t.Fatal(err)
 	}
@@ -165,12 +165,13 @@ func TestDeferred(t *testing.T) {
 		{"too many on a full disk", func(t *testing.T, d *deferral) error {
 			err := d.put("a")
 			refused := 0
-			for range layer.MaxBacklog {
+			const fit, more = layer.MaxBacklog / 2, 20 // each with a revision
+			for range fit + more {
 				if err := d.fullDeferred("b", "x"); err != nil {
 					refused++
 				}
 			}
-			if refused != layer.MaxBacklog/2 { // each with a revision
+			if refused != more {
 				t.Errorf("%d changes were refused", refused)
 			}
 			timetest.Sleep(store.DeferLimit)
@@ -209,7 +210,7 @@ func TestDeferred(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &deferral{t: t, disk: &disk{dir: t.TempDir()}}
+				d := &deferral{t: t, disk: &disk{dir: storetest.TempDir(t)}}
 				s, err := d.disk.open(t.Context(), Config{Committed: func(time.Duration) { d.commits++ }})
 				if err != nil {
 					t.Fatal(err)
