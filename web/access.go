@@ -206,9 +206,21 @@ func (a *access) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error
 		return err
 	}
 	a.setCookie(w, cookie, loginLifetime)
+	if err := a.endPasses(r.Context(), replacedBy(r)); err != nil {
+		return err
+	}
 	a.audit("sign-in", name, "by "+by.name+" from "+r.RemoteAddr)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// replacedBy selects the logins whose cookies r brings: whoever signs in anew has no further use for them.
+func replacedBy(r *http.Request) func(pass) bool {
+	old := map[string]bool{}
+	for _, c := range r.CookiesNamed(cookieName) {
+		old[hashSecret(c.Value)] = true
+	}
+	return func(p pass) bool { return p.Kind == logins && old[p.ID] }
 }
 
 func (a *access) signOut(w http.ResponseWriter, r *http.Request, v visitor) error {

@@ -151,7 +151,12 @@ func (p people) issue(ctx context.Context, v pass) (secret string, _ pass, err e
 // find returns the pass of that kind and secret, and its revision. isMissing holds
 // for the error if there is no valid one.
 func (p people) find(ctx context.Context, kind, secret string) (v pass, rev uint64, err error) {
-	v, rev, err = p.passes.Get(ctx, passKey(kind, hashSecret(secret)))
+	return p.valid(ctx, kind, hashSecret(secret))
+}
+
+// valid returns the pass of that kind and ID, as find does.
+func (p people) valid(ctx context.Context, kind, id string) (v pass, rev uint64, err error) {
+	v, rev, err = p.passes.Get(ctx, passKey(kind, id))
 	if err != nil {
 		return v, rev, err
 	}

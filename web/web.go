@@ -118,6 +118,26 @@ func (s *Server) May(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
+// signInKey is the context key of the ID of the login by which a request was let in.
+type signInKey struct{}
+
+// SignIn returns the name of the sign-in by which the request of ctx was let in; "" if it was by anything else. It is
+// not secret.
+func (s *Server) SignIn(ctx context.Context) string {
+	id, _ := ctx.Value(signInKey{}).(string)
+	return id
+}
+
+// Lasts reports whether a sign-in, of that name, still lets person in: it has neither ended nor expired, and they
+// may sign in.
+func (s *Server) Lasts(ctx context.Context, person, signIn string) (bool, error) {
+	v, _, err := s.access.people.valid(ctx, logins, signIn)
+	if isMissing(err) {
+		return false, nil
+	}
+	return err == nil && v.Person == person, err
+}
+
 // Home returns the address that links begin with.
 func (s *Server) Home() string { return s.names.home }
 
@@ -213,6 +233,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, rt route, identif
 	defer s.access.open.Delete(&v)
 	if _, err := rt.admit(w, r, identify); err != nil {
 		return err // the pass ended before open held the request
+	}
+	if v.pass.Kind == logins {
+		ctx = context.WithValue(ctx, signInKey{}, v.pass.ID)
 	}
 	return rt.handle(w, r.WithContext(ctx), v)
 }

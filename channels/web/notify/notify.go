@@ -1,6 +1,7 @@
 // Package notify tells people who have no page open what was said to them, by Web Push to the browsers in which they
 // asked for it. What is to be told waits in a queue on disk, once for each browser, until the browser's push service
-// has taken it, the person has seen it on a page, or it is an hour old.
+// has taken it, the person has seen it on a page, or it is an hour old. A browser that is signed out
+// is told nothing.
 package notify
 
 import (
@@ -20,6 +21,7 @@ import (
 
 	"parley/channels/webpush"
 	"parley/chat"
+	"parley/response"
 	"parley/store"
 )
 
@@ -43,9 +45,11 @@ type Config struct {
 	Store  store.Store
 	Client *http.Client  // decides which push services may be reached
 	Home   func() string // the address of the page, by which operators of push services reach us
-	// May reports whether a person may still see the page. nil: everybody may.
-	May func(ctx context.Context, person string) (bool, error)
-	Log *slog.Logger
+	// SignIn returns the name of the sign-in by which a request came; "" if it came without one. nil: all do.
+	SignIn func(ctx context.Context) string
+	// Lasts reports whether a sign-in of a person still lets them see the page. nil: all do.
+	Lasts func(ctx context.Context, person, signIn string) (bool, error)
+	Log   *slog.Logger
 }
 
 // A Service keeps the browsers to be told, and tells them.
@@ -62,6 +66,7 @@ type Service struct {
 type browser struct {
 	webpush.Subscription
 	Person  string    `json:"person"`
+	SignIn  string    `json:"sign_in,omitempty"` // by which it may see the page: it is told nothing once that has ended
 	Private bool      `json:"private,omitempty"` // it is only told that there is something new
 	Used    time.Time `json:"used"`              // when it showed the page last, to within a day
 }
@@ -137,24 +142,35 @@ func (s *Service) Key(ctx context.Context) (string, error) {
 	return sender.Key.Public(), nil
 }
 
-// Subscribe has a browser of person be told. A browser belongs to the person who used it last. It is called at each
-// visit, so that those that are used no more can be told apart.
+// Subscribe has a browser of person be told, for as long as the sign-in lasts by which the request of ctx came. A
+// browser belongs to the person who used it last. It is called at each visit, so that those that are used no more can
+// be told apart.
 func (s *Service) Subscribe(ctx context.Context, person string, sub webpush.Subscription, private bool) error {
 	if err := sub.Check(); err != nil {
 		return err
+	}
+	b := browser{Subscription: sub, Person: person, Private: private, Used: time.Now()}
+	if s.cfg.SignIn != nil {
+		b.SignIn = s.cfg.SignIn(ctx)
+	}
+	if lasts, err := s.lasts(ctx, b); err != nil || !lasts {
+		return cmp.Or(err, error(errNotSignedIn))
 	}
 	var mine []store.Entry[browser]
 	for e, err := range s.browsers.Each(ctx, "browser/") {
 		if err != nil {
 			return err
 		}
+		lasts, err := s.lasts(ctx, e.Value)
 		switch {
-		case e.Value.Endpoint == sub.Endpoint && e.Value.Person != person:
+		case err != nil:
+			return err
+		case !lasts, e.Value.Endpoint == sub.Endpoint && e.Value.Person != person:
 			if err := s.browsers.Delete(ctx, e.Key); err != nil {
 				return err
 			}
 		case e.Value.Endpoint == sub.Endpoint && e.Value.Private == private && e.Value.Keys == sub.Keys &&
-			time.Since(e.Value.Used) < renewAfter:
+			e.Value.SignIn == b.SignIn && time.Since(e.Value.Used) < renewAfter:
 			return nil
 		case e.Value.Person == person && e.Value.Endpoint != sub.Endpoint:
 			mine = append(mine, e)
@@ -166,8 +182,19 @@ func (s *Service) Subscribe(ctx context.Context, person string, sub webpush.Subs
 			return err
 		}
 	}
-	b := browser{Subscription: sub, Person: person, Private: private, Used: time.Now()}
 	return s.browsers.Set(ctx, browserKey(person, sub.Endpoint), b)
+}
+
+var errNotSignedIn = response.Problem{
+	Status: http.StatusForbidden, Text: "Notifications are for a browser that is signed in.",
+}
+
+// lasts reports whether the sign-in of b still lets its person see the page.
+func (s *Service) lasts(ctx context.Context, b browser) (bool, error) {
+	if s.cfg.Lasts == nil {
+		return true, nil
+	}
+	return s.cfg.Lasts(ctx, b.Person, b.SignIn)
 }
 
 // Unsubscribe ends that a browser of person is told.
@@ -290,14 +317,12 @@ func (s *Service) send(ctx context.Context, p pending, seen seenFunc) (pause tim
 	if err != nil {
 		return pause, err
 	}
-	if s.cfg.May != nil {
-		may, err := s.cfg.May(ctx, b.Person)
-		if err != nil {
-			return pause, err
-		}
-		if !may {
-			return 0, s.browsers.Delete(ctx, p.Browser)
-		}
+	lasts, err := s.lasts(ctx, b)
+	if err != nil {
+		return pause, err
+	}
+	if !lasts {
+		return 0, s.browsers.Delete(ctx, p.Browser)
 	}
 	if known, err := seen(ctx, p.At, p.Seq); err != nil || known {
 		return pause, err

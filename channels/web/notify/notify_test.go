@@ -33,7 +33,7 @@ func newDesk(t *testing.T, s store.Store) *desk {
 	d.Service = New(Config{
 		Store: s, Client: d.push.Client(), Log: slog.New(slog.DiscardHandler),
 		Home: func() string { return "https://chat.example" },
-		May:  func(context.Context, string) (bool, error) { return d.may.Load(), nil },
+		Lasts: func(context.Context, string, string) (bool, error) { return d.may.Load(), nil },
 	})
 	return d
 }
@@ -247,7 +247,7 @@ func TestRun(t *testing.T) {
 		var sent atomic.Int64
 		d.Service = New(Config{
 			Store: s, Log: slog.New(slog.DiscardHandler), Home: func() string { return "" },
-			May: func(context.Context, string) (bool, error) { sent.Add(1); return false, nil }, // as far as the network
+			Lasts: func(context.Context, string, string) (bool, error) { sent.Add(1); return false, nil }, // as far as the network
 		})
 		sub := browser{Person: "anna", Used: time.Now()}
 		sub.Endpoint = "https://push.example/x"
@@ -271,6 +271,53 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestSignIns: a browser is told for as long as the sign-in lasts by which it asked for that, and takes a newer one at
+// its next visit. Without one it cannot ask. Those whose sign-in has ended are forgotten when somebody asks.
+func TestSignIns(t *testing.T) {
+	d := newDesk(t, mem.New())
+	type by struct{}
+	ended := map[string]bool{"": true}
+	d.cfg.SignIn = func(ctx context.Context) string { return ctx.Value(by{}).(string) }
+	d.cfg.Lasts = func(_ context.Context, _, signIn string) (bool, error) { return !ended[signIn], nil }
+	key, err := d.Key(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(b *webpushtest.Browser, signIn string) error {
+		return d.Subscribe(context.WithValue(t.Context(), by{}, signIn), "anna", b.Subscription, false)
+	}
+	phone, laptop, tablet := d.push.Subscribe(key), d.push.Subscribe(key), d.push.Subscribe(key)
+	if err := ask(phone, ""); err == nil {
+		t.Error("a browser that is not signed in is told")
+	}
+	for _, b := range []*webpushtest.Browser{phone, laptop} {
+		if err := ask(b, "first"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ask(laptop, "second"); err != nil { // it was signed in anew, within a day
+		t.Fatal(err)
+	}
+	d.tell(t, notice(1))
+	ended["first"] = true // before it is sent
+	d.sendAll(t, time.Minute)
+	if a, b := got(phone), got(laptop); len(a) != 0 || len(b) != 1 {
+		t.Errorf("the phone, which is signed out, got %q, and the laptop %q", a, b)
+	}
+	d.tell(t, notice(2))
+	if n, _ := d.queue.Len(t.Context()); n != 1 {
+		t.Errorf("%d browsers are told", n)
+	}
+	ended["second"] = true
+	if err := ask(tablet, "third"); err != nil {
+		t.Fatal(err)
+	}
+	d.sendAll(t, time.Minute)
+	if _, _, err := d.browsers.Get(t.Context(), browserKey("anna", laptop.Subscription.Endpoint)); err == nil || len(got(laptop)) != 0 {
+		t.Error("a browser whose sign-in has ended is still known")
+	}
 }
 
 // TestLong: a long answer is shortened to what a push service takes.

@@ -20,18 +20,27 @@ import (
 // A Page is where people see what they are notified of.
 type Page interface {
 	Home() string
-	May(ctx context.Context, person string) (bool, error)
+	// SignIn names the sign-in by which a request came, and Lasts reports whether it still lets the person in.
+	SignIn(ctx context.Context) string
+	Lasts(ctx context.Context, person, signIn string) (bool, error)
 }
 
 // New returns what notifies people. page is asked for when it is needed: it is opened later.
 func New(s store.Store, log *slog.Logger, page func() Page) *notify.Service {
-	return notify.New(notify.Config{
+	return notify.New(configOf(s, log, page))
+}
+
+func configOf(s store.Store, log *slog.Logger, page func() Page) notify.Config {
+	return notify.Config{
 		Store:  s,
 		Client: client(network.NewGuard(nil, nil)),
 		Home:   func() string { return page().Home() },
-		May:    func(ctx context.Context, person string) (bool, error) { return page().May(ctx, person) },
-		Log:    log,
-	})
+		SignIn: func(ctx context.Context) string { return page().SignIn(ctx) },
+		Lasts: func(ctx context.Context, person, signIn string) (bool, error) {
+			return page().Lasts(ctx, person, signIn)
+		},
+		Log: log,
+	}
 }
 
 // client returns a client that reaches only https servers of the public internet, by the address that was judged. It
