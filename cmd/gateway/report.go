@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,30 +25,14 @@ func (g *gateway) printBanner() {
 // report tells an owner how the channels do.
 func (o ownerAPI) report(ctx context.Context) (lines []string) {
 	say := o.app.texts.Gateway.Report
-	all, err := o.app.hub.Status(ctx)
-	dead, err2 := o.app.hub.DeadLetters().List(ctx)
-	if err := errors.Join(err, err2); err != nil {
+	states, dead, err := control.Watch{Hub: o.app.hub}.Report(ctx, say, o.app.Chat)
+	if err != nil {
 		o.app.Log.Error("status", "err", err)
 		return []string{say.Failed}
 	}
 	lines = append(o.notices(), sandboxes.StatusLine(ctx, o.app.sandbox, say))
 	lines = append(lines, toolboxOf(o.app).missingTools()...)
-	for _, s := range all {
-		state := say.Works
-		switch {
-		case o.app.Chat && s.Channel != "console":
-			state = say.WaitsForGateway
-		case s.Err != nil:
-			state = say.NotReceiving
-		}
-		lines = append(lines, say.Channel.With(s.Channel, state, s.Pending, s.Dropped))
-	}
-	lines = append(lines, say.OnDisk.With(o.disk(ctx)))
-	if n := len(dead); n > 0 {
-		last := dead[n-1]
-		lines = append(lines, say.DeadLetters.With(n, last.Session(), last.Reason))
-	}
-	return lines
+	return slices.Concat(lines, states, []string{say.OnDisk.With(o.disk(ctx))}, dead)
 }
 
 // disk tells what takes how much of the disk.

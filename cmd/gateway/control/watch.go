@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 
 	"parley/agent"
 	"parley/channels"
@@ -49,6 +50,28 @@ func (w Watch) Channels(ctx context.Context) (all []web.Channel, err error) {
 		all = append(all, c)
 	}
 	return all, err
+}
+
+// Report tells an owner in a chat how the channels do, and what could not be sent. onlyConsole: the others wait for a
+// gateway.
+func (w Watch) Report(ctx context.Context, say texts.Report, onlyConsole bool) (states, dead []string, err error) {
+	all, err := w.Hub.Status(ctx)
+	letters, err2 := w.Hub.DeadLetters().List(ctx)
+	for _, s := range all {
+		state := say.Works
+		switch {
+		case onlyConsole && s.Channel != "console":
+			state = say.WaitsForGateway
+		case s.Err != nil:
+			state = say.NotReceiving
+		}
+		states = append(states, say.Channel.With(s.Channel, state, s.Pending, s.Dropped))
+	}
+	if n := len(letters); n > 0 {
+		last := letters[n-1]
+		dead = []string{say.DeadLetters.With(n, last.Session(), last.Reason)}
+	}
+	return states, dead, errors.Join(err, err2)
 }
 
 // DamageWarning tells of the damaged places in the store, if there are any.
