@@ -29,6 +29,7 @@ type decoder struct {
 	private  map[string]bool     // key paths whose value no error may show
 	secrets  map[string]struct{} // what must never be shown
 	vars     map[string]struct{} // environment variables that hold secrets
+	texts    map[int]bool        // offset of each text of the file -> it is never shown
 	removed  []string            // warnings about keys of an earlier release
 	problems []problem
 	broken   string // where and why the source is no JSON
@@ -38,6 +39,7 @@ func newDecoder(src []byte, s Source) *decoder {
 	return &decoder{
 		src: src, drivers: s.Drivers, lookup: s.Environ.Lookup, at: map[string]int{}, origins: map[string]string{},
 		private: map[string]bool{}, secrets: map[string]struct{}{}, vars: map[string]struct{}{},
+		texts: map[int]bool{},
 	}
 }
 
@@ -63,10 +65,10 @@ func (d *decoder) decodeText(text, path string, v any) {
 	if err != nil {
 		panic(err) // in the text of this package or of a tag
 	}
-	places := d.at
-	d.at = map[string]int{}
+	places, texts := d.at, d.texts
+	d.at, d.texts = map[string]int{}, map[int]bool{}
 	d.value(root, reflect.ValueOf(v).Elem(), path, "")
-	d.at = places
+	d.at, d.texts = places, texts
 }
 
 // A field is a key that a struct has.
@@ -329,6 +331,7 @@ func (d *decoder) text(v hujson.Value, path string, plain, hidden bool) (string,
 		d.wrong(v, path, `text in "quotes"`)
 		return "", false
 	}
+	d.texts[v.StartOffset] = d.texts[v.StartOffset] || hidden
 	s, vars, err := expand(v.Value.(hujson.Literal).String(), d.lookup)
 	for _, name := range vars {
 		if val, _ := d.lookup(name); !plain {

@@ -18,7 +18,8 @@ import (
 func TestConfigPage(t *testing.T) {
 	t.Parallel()
 	w := newTestGateway(t, echo)
-	w.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
+	const token = "an-administrators-Token-of-the-file-1f3a"
+	w.more["http"] = map[string]any{"listen": networktest.FreeAddress(t), "adminToken": token}
 	w.more["log"] = map[string]any{"level": "info"}
 	w.start()
 	owner := w.visit()
@@ -50,9 +51,9 @@ func TestConfigPage(t *testing.T) {
 		}
 		return s
 	}
-	first := state()
-	if first.Text != read() {
-		t.Fatal("the page shows another text")
+	first, original := state(), read()
+	if !strings.Contains(original, `"`+token+`"`) || !strings.Contains(first.Text, `"adminToken":"••••1f3a #`) {
+		t.Fatalf("the page shows %s", first.Text)
 	}
 	const secret = "an-unheard-of-secret-4711"
 	broken := "{\n  \"owners\": \"me\",\n  \"http\": {\"adminToken\": \"" + secret + "\"},\n  \"modles\": {}\n}"
@@ -61,7 +62,7 @@ func TestConfigPage(t *testing.T) {
 		t.Errorf("the faults are %s", body)
 	}
 	do("POST", "/api/config", map[string]any{"base": first.Sum, "text": broken}, http.StatusBadRequest, "nothing was saved: line 2, column 13: owners")
-	if read() != first.Text {
+	if read() != original {
 		t.Fatal("a broken text was saved")
 	}
 	good := strings.Replace(first.Text, `"info"`, `"debug"`, 1)
@@ -70,12 +71,13 @@ func TestConfigPage(t *testing.T) {
 	}
 	good = regexp.MustCompile(`"timezone":"[^"]*"`).ReplaceAllString(good, `"timezone":"Europe/Lisbon"`)
 	do("POST", "/api/config/check", map[string]any{"text": good}, 200, `"restart":["timezone"]`)
-	if read() != first.Text {
+	if read() != original {
 		t.Fatal("a check has changed the file")
 	}
 	do("POST", "/api/config", map[string]any{"base": first.Sum, "text": good}, 200, `"changed":["log.level"],"restart":["timezone"]`)
-	if read() != good {
-		t.Fatal("the file says something else")
+	masked := regexp.MustCompile(`"••••[^"]*"`)
+	if shown := state().Text; shown != good || masked.ReplaceAllString(read(), "") != read() || !strings.Contains(read(), `"`+token+`"`) {
+		t.Fatalf("the file says %s, and is shown as %s", read(), shown)
 	}
 	w.logs(`msg="config reloaded" changed=log.level`, 1)
 	do("POST", "/api/config", map[string]any{"base": first.Sum, "text": first.Text}, http.StatusConflict, "changed in the meantime")
@@ -83,12 +85,40 @@ func TestConfigPage(t *testing.T) {
 	if len(now.Versions) != 1 {
 		t.Fatalf("%+v", now.Versions)
 	}
-	do("GET", "/api/config/versions/"+now.Versions[0].ID, nil, 200, `"text":`)
+	seen := do("GET", "/api/config/versions/"+now.Versions[0].ID, nil, 200, `"text":`)
+	const another = "Another-administrators-Token-2b4c"
+	other := strings.Replace(now.Text, masked.FindString(now.Text[strings.Index(now.Text, `"adminToken":`):]), `"`+another+`"`, 1)
+	seen += do("POST", "/api/config/check", map[string]any{"text": other}, 200, `••••2b4c #`)
+	do("POST", "/api/config", map[string]any{"base": now.Sum, "text": other}, 200, `"http.adminToken"`)
+	if !strings.Contains(read(), `"`+another+`"`) {
+		t.Errorf("the file says %s", read())
+	}
+	now = state()
+	do("POST", "/api/config", map[string]any{"base": now.Sum, "text": first.Text}, http.StatusBadRequest, "the secret that stood here is not in the file any more")
+	do("POST", "/api/config", map[string]any{"base": now.Sum, "text": strings.Replace(good, masked.FindString(good[strings.Index(good, `"adminToken":`):]), `"`+token+`"`, 1)}, 200, `"restart":`)
+	now = state()
+	seen += do("GET", "/owner/config", nil, 200, "The file has secrets in it")
+	kept, err := filepath.Glob(filepath.Join(w.dir, "config-history", "*"))
+	if err != nil || len(kept) < 3 {
+		t.Fatalf("%q, %v", kept, err)
+	}
+	for _, name := range kept {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += string(text)
+	}
 	do("GET", "/api/config/versions/..%2F..%2Fconfig.json", nil, 404, "not found")
 	do("GET", "/owner/config?version="+now.Versions[0].ID, nil, 200, "This is an earlier text")
 	do("POST", "/api/config", map[string]any{"base": now.Sum, "text": first.Text}, 200, `"changed":["log.level"]`)
 	w.logs(`msg="config reloaded" changed=log.level`, 2)
-	do("GET", "/api/audit", nil, 200, "config.json saved on the owner's page: log.level, timezone")
+	seen += do("GET", "/api/audit", nil, 200, "config.json saved on the owner's page: log.level, timezone")
+	for _, secret := range []string{token, another} {
+		if strings.Contains(seen, secret) {
+			t.Errorf("%s is shown or kept", secret)
+		}
+	}
 
 	guest := w.invite("anna")
 	for method, path := range map[string]string{"GET": "/api/config", "POST": "/api/config"} {
@@ -96,7 +126,7 @@ func TestConfigPage(t *testing.T) {
 			t.Errorf("a guest's %s %s: %d", method, path, status)
 		}
 	}
-	if log, _ := w.log.next(); strings.Contains(log, secret) {
+	if log, _ := w.log.next(); strings.Contains(log, secret) || strings.Contains(log, token) || strings.Contains(log, another) {
 		t.Error("the log has what was typed")
 	}
 }

@@ -1,12 +1,11 @@
 // Package configpages has the page on which owners edit config.json: with the checks that the program makes of it, the
-// differences before it is saved, and its earlier texts.
+// differences before it is saved, and its earlier texts. Secrets that stand in the file are neither shown nor kept.
 package configpages
 
 import (
 	"embed"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ var assets embed.FS
 type Pages struct {
 	File  *File
 	First string // the text that a new file begins with
-	// Check says what is wrong with a text, or what it would change. It shows no secret.
+	// Check says what is wrong with a text, or what it would change. It is given all secrets, and shows none.
 	Check func(text string) Verdict
 	Zone  *time.Location               // of times that people are shown
 	Audit func(kind, who, what string) // receives events for the audit log (R-S27), without what the file says
@@ -39,8 +38,6 @@ type Verdict struct {
 	Warnings []string `json:"warnings"` // what is insecure or out of date
 	Changed  []string `json:"changed"`  // keys that take effect at once
 	Restart  []string `json:"restart"`  // keys that wait for the next start
-	// Literal is set if the text has secrets in it, in place of the names of variables.
-	Literal bool `json:"literal,omitempty"`
 }
 
 // A Fault is one thing that is wrong with a text.
@@ -48,11 +45,6 @@ type Fault struct {
 	Line   int    `json:"line,omitempty"` // from 1; 0: of no line
 	Column int    `json:"column,omitempty"`
 	Text   string `json:"text"` // what is wrong, and what to do
-}
-
-// Quotes reports whether one of the secrets is a text in a config.
-func Quotes(text string, secrets []string) bool {
-	return slices.ContainsFunc(secrets, func(s string) bool { return strings.Contains(text, `"`+s+`"`) })
 }
 
 var place = lazyregexp.New(`^(\d+):(\d+): `)
@@ -139,22 +131,33 @@ func (p *Pages) check(w http.ResponseWriter, r *http.Request, _ chat.Sender) err
 	if err != nil {
 		return err
 	}
-	v := p.judge(ask.Text)
-	response.JSON(w, http.StatusOK, review{v, udiff.Unified("now", "then", now.Text, ask.Text)})
+	to := p.File.fill(ask.Text, now)
+	diff := udiff.Unified("now", "then", now.Text, p.File.hide(to.text))
+	response.JSON(w, http.StatusOK, review{p.judge(to), diff})
 	return nil
 }
 
-// judge returns what Check says of text, with lists that are never nil.
-func (p *Pages) judge(text string) Verdict {
+// judge returns what Check says of a text, with lists that are never nil.
+func (p *Pages) judge(to filling) Verdict {
 	v := Verdict{Faults: []Fault{{Text: "the text is too long"}}}
-	if len(text) <= maxText {
-		v = p.Check(text)
+	if len(to.text) <= maxText {
+		v = p.Check(to.text)
 	}
-	v.Faults = append([]Fault{}, v.Faults...)
+	faults := append([]Fault{}, to.missing...)
+	for _, fault := range v.Faults {
+		faults = append(faults, to.shown(fault))
+	}
+	v.Faults = faults
 	v.Warnings = append([]string{}, v.Warnings...)
 	v.Changed = append([]string{}, v.Changed...)
 	v.Restart = append([]string{}, v.Restart...)
 	return v
+}
+
+var errChanged = response.Problem{
+	Status: http.StatusConflict,
+	Text: "the file was changed in the meantime, so nothing was saved: copy what you wrote, reload the page, " +
+		"and make your change there",
 }
 
 // save saves a text that has no faults, and answers with what it changes.
@@ -166,7 +169,14 @@ func (p *Pages) save(w http.ResponseWriter, r *http.Request, by chat.Sender) err
 	if err := response.ReadJSON(w, r, 2*maxText, &ask); err != nil {
 		return err
 	}
-	v := p.judge(ask.Text)
+	now, err := p.File.Read()
+	if err != nil {
+		return err
+	}
+	if now.Sum != ask.Base {
+		return errChanged
+	}
+	v := p.judge(p.File.fill(ask.Text, now))
 	if len(v.Faults) > 0 {
 		f := v.Faults[0]
 		text := f.Text
@@ -175,13 +185,9 @@ func (p *Pages) save(w http.ResponseWriter, r *http.Request, by chat.Sender) err
 		}
 		return response.BadRequest("nothing was saved: " + text)
 	}
-	err := p.File.Save(ask.Base, ask.Text)
+	err = p.File.Save(ask.Base, ask.Text)
 	if errors.Is(err, store.ErrConflict) {
-		return response.Problem{
-			Status: http.StatusConflict,
-			Text: "the file was changed in the meantime, so nothing was saved: copy what you wrote, reload the page, " +
-				"and make your change there",
-		}
+		return errChanged
 	}
 	if err != nil {
 		return response.Problem{Status: http.StatusConflict, Text: "nothing was saved: " + err.Error()}

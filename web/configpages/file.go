@@ -28,21 +28,28 @@ const (
 type File struct {
 	Path    string // links are followed
 	History string // the folder of earlier texts, which only the user of this process can read
+	// Secrets returns where secrets stand in a text, in order. They are never shown, nor kept in History. nil: there
+	// are none.
+	Secrets func(text string) []Secret
 
 	mu     sync.Mutex                  // held while the file is read and replaced
+	keyed  sync.Once                   // for key
+	key    []byte                      // of fingerprints
 	rename func(from, to string) error // nil: os.Rename
 }
 
 // A Text is what the file says.
 type Text struct {
-	Text  string `json:"text"`
-	Sum   string `json:"sum"`   // a digest of Text, "" if there is no file
-	Found bool   `json:"found"` // whether there is such a file
+	Text    string `json:"text"`              // with masks in the place of secrets
+	Secrets int    `json:"secrets,omitempty"` // how many there are
+	Sum     string `json:"sum"`               // a digest of the file, "" if there is none
+	Found   bool   `json:"found"`             // whether there is such a file
 	// Locked says why the file cannot be changed here; "" if it can.
 	Locked string `json:"locked,omitempty"`
 
-	path string // of the file itself, where links lead
-	mode fs.FileMode
+	whole string // what the file says, with its secrets
+	path  string // of the file itself, where links lead
+	mode  fs.FileMode
 }
 
 // Read returns what the file says.
@@ -67,8 +74,10 @@ func (f *File) Read() (Text, error) {
 		return t, fmt.Errorf("read the file: %w", err)
 	}
 	t.Found = true
-	t.Text = string(data)
-	t.Sum = digest(t.Text)
+	t.whole = string(data)
+	t.Text = f.hide(t.whole)
+	t.Secrets = len(f.secrets(t.whole))
+	t.Sum = digest(t.whole)
 	t.mode = info.Mode().Perm()
 	switch {
 	case t.mode&0o222 == 0:
@@ -95,8 +104,9 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Save makes text what the file says. base is the Sum of what it said before: if it says something else by now, the
-// error is store.ErrConflict. The text that is replaced is kept.
+// Save makes text what the file says, with its secrets in the place of their masks. base is the Sum of what it said
+// before: if it says something else by now, the error is store.ErrConflict. The text that is replaced is kept, without
+// its secrets.
 func (f *File) Save(base, text string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,12 +120,16 @@ func (f *File) Save(base, text string) error {
 	if now.Locked != "" {
 		return errors.New(now.Locked)
 	}
+	to := f.fill(text, now)
+	if len(to.missing) > 0 {
+		return errors.New(to.missing[0].Text)
+	}
 	if now.Found {
 		if err := f.keep(now.Text); err != nil {
 			return fmt.Errorf("keep what the file said: %w", err)
 		}
 	}
-	if err := f.replace(now, text); err != nil {
+	if err := f.replace(now, to.text); err != nil {
 		return fmt.Errorf("replace the file: %w", err)
 	}
 	return nil
@@ -189,7 +203,7 @@ const versionFormat = "20060102-150405.000000000"
 
 var versionID = lazyregexp.New(`^\d{8}-\d{6}\.\d{9}$`)
 
-// keep keeps text, and forgets the oldest of too many.
+// keep keeps text, which has masks, and forgets the oldest of too many.
 func (f *File) keep(text string) error {
 	all, err := f.Versions()
 	if err != nil {
@@ -208,7 +222,28 @@ func (f *File) keep(text string) error {
 			return err
 		}
 	}
-	// A process that dies leaves a text that is not whole: it has no name of a version yet.
+	for _, old := range all { // that an earlier program kept with its secrets
+		whole, err := os.ReadFile(f.version(old.ID))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // just now
+		}
+		if err != nil {
+			return err
+		}
+		hidden := f.hide(string(whole))
+		if hidden == string(whole) {
+			continue
+		}
+		if err := f.keepAs(old.ID, hidden); err != nil {
+			return err
+		}
+	}
+	return f.keepAs(time.Now().UTC().Format(versionFormat), text)
+}
+
+// keepAs keeps text as the version of that id. A process that dies leaves a text that is not whole: it has no name of a
+// version yet.
+func (f *File) keepAs(id, text string) error {
 	draft := filepath.Join(f.History, "new")
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -216,7 +251,6 @@ func (f *File) keep(text string) error {
 	if err := write(draft, text); err != nil {
 		return err
 	}
-	id := time.Now().UTC().Format(versionFormat)
 	return errors.Join(os.Rename(draft, f.version(id)), syncFolder(f.History))
 }
 
@@ -243,7 +277,8 @@ func (f *File) Versions() ([]Version, error) {
 	return all, nil
 }
 
-// Version returns an earlier text. The error is store.ErrNotFound if it is not kept.
+// Version returns an earlier text, with masks in the place of secrets. The error is store.ErrNotFound if it is not
+// kept.
 func (f *File) Version(id string) (string, error) {
 	if !versionID.MatchString(id) {
 		return "", store.ErrNotFound
@@ -255,5 +290,5 @@ func (f *File) Version(id string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read an earlier text: %w", err)
 	}
-	return string(text), nil
+	return f.hide(string(text)), nil
 }

@@ -163,3 +163,127 @@ func TestFaultsOf(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// quotedSecrets finds what begins with "sk-".
+func quotedSecrets(text string) (all []Secret) {
+	for at := 0; ; {
+		n := strings.Index(text[at:], `"sk-`)
+		if n < 0 {
+			return all
+		}
+		s := Secret{Start: at + n, End: at + n + 1 + strings.Index(text[at+n+1:], `"`) + 1}
+		s.Value = strings.ReplaceAll(text[s.Start+1:s.End-1], `\u002d`, "-")
+		all = append(all, s)
+		at = s.End
+	}
+}
+
+// onDisk returns all that is in a folder.
+func onDisk(t *testing.T, dir string) (all string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		all += says(t, filepath.Join(dir, e.Name()))
+	}
+	return all
+}
+
+// TestSecrets: a secret of the file is shown by its last four characters, stays as it is written when its mask is
+// saved, wherever that stands, and can be replaced. Earlier texts have none, also those that an earlier program kept;
+// what the file does not have any more cannot come back, and that is said with its place.
+func TestSecrets(t *testing.T) {
+	dir := t.TempDir()
+	path, history := filepath.Join(dir, "config.json"), filepath.Join(dir, "history")
+	const first = "{ \"é\": \"sk-first-secret-\\u002d1f3a\",\n  \"b\": \"sk-short\", \"c\": \"plain\" }"
+	put(t, path, first, 0o600)
+	open := func() *File { return &File{Path: path, History: history, Secrets: quotedSecrets} }
+	f := open()
+	state := func() Text {
+		t.Helper()
+		now, err := f.Read()
+		if err != nil || strings.Contains(now.Text, "sk-") {
+			t.Fatalf("%q, %v", now.Text, err)
+		}
+		return now
+	}
+	save := func(text string) {
+		t.Helper()
+		if err := f.Save(state().Sum, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := state()
+	masks := mask.FindAllStringIndex(now.Text, -1)
+	if len(masks) != 2 || now.Secrets != 2 {
+		t.Fatalf("it is shown as %s", now.Text)
+	}
+	a, b := now.Text[masks[0][0]:masks[0][1]], now.Text[masks[1][0]:masks[1][1]]
+	if !strings.HasPrefix(a, `"••••1f3a #`) || !strings.HasPrefix(b, `"•••• #`) {
+		t.Errorf("the masks are %s and %s", a, b)
+	}
+	f = open() // after a restart
+	save(strings.Replace(now.Text, "plain", "other", 1))
+	if text := says(t, path); text != strings.Replace(first, "plain", "other", 1) {
+		t.Errorf("the file says %s", text)
+	}
+	save(`{ "moved": ` + a + `, "b": "sk-another" }`)
+	if text := says(t, path); text != `{ "moved": "sk-first-secret-\u002d1f3a", "b": "sk-another" }` {
+		t.Errorf("the file says %s", text)
+	}
+	put(t, filepath.Join(history, "20250101-000000.000000000"), first, 0o600)
+	all, err := f.Versions()
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, v := range all {
+		if text, err := f.Version(v.ID); err != nil || strings.Contains(text, "sk-") || !strings.Contains(text, a) {
+			t.Errorf("the earlier text is %s, %v", text, err)
+		}
+	}
+	earlier, err := f.Version(all[len(all)-1].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := says(t, path)
+	to := f.fill(earlier, state())
+	if len(to.missing) != 1 || to.missing[0].Line != 2 || to.missing[0].Column != 8 {
+		t.Errorf("missing is %v", to.missing)
+	}
+	if err := f.Save(state().Sum, earlier); err == nil || says(t, path) != before {
+		t.Errorf("a text without a secret was saved: %v", err)
+	}
+	save(strings.Replace(earlier, b, `"sk-again"`, 1))
+	if text := says(t, path); text != strings.Replace(first, "sk-short", "sk-again", 1) {
+		t.Errorf("the file says %s", text)
+	}
+	if kept := onDisk(t, history); strings.Contains(kept, "sk-") {
+		t.Errorf("the folder of earlier texts has %s", kept)
+	}
+}
+
+// A fault is shown where it is in the text with masks.
+func TestShownFault(t *testing.T) {
+	dir := t.TempDir()
+	f := &File{Path: filepath.Join(dir, "config.json"), History: filepath.Join(dir, "history"), Secrets: quotedSecrets}
+	put(t, f.Path, "{\n\"é\": \"sk-a\", \"b\": \"sk-a-very-long-secret-of-many-characters-indeed\", \"x\": 1 }", 0o600)
+	now, err := f.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := f.fill(now.Text, now)
+	for _, what := range []string{`"é"`, `"b"`, `"x"`} {
+		line, column := placeOf(to.text[:strings.Index(to.text, what)])
+		wantLine, wantColumn := placeOf(now.Text[:strings.Index(now.Text, what)])
+		if got := to.shown(Fault{Line: line, Column: column}); got.Line != wantLine || got.Column != wantColumn {
+			t.Errorf("%s is at %d:%d, shown at %d:%d, and not at %d:%d", what, line, column, got.Line, got.Column, wantLine, wantColumn)
+		}
+	}
+	line, column := placeOf(to.text[:strings.Index(to.text, "very")])
+	_, want := placeOf(now.Text[:strings.LastIndex(now.Text, `"••••`)])
+	if got := to.shown(Fault{Line: line, Column: column}); got.Column != want {
+		t.Errorf("a fault in a secret is shown at column %d, not %d", got.Column, want)
+	}
+}

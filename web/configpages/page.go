@@ -30,14 +30,17 @@ func (p *Pages) page(w http.ResponseWriter, r *http.Request, _ chat.Sender) erro
 		if text, err = p.File.Version(earlier); err != nil {
 			return err
 		}
-		notes = append(notes, note("This is an earlier text. Review it, and save it to have it back."))
+		notes = append(notes, note("This is an earlier text. Review it, and save it to have it back. Secrets were not "+
+			"kept with it: those that the file still has come back, and the review says where one must be "+
+			"written again."))
 	}
 	if s.Locked != "" {
 		notes = append(notes, h.Div(h.Class("alert"), h.P(g.Text("It cannot be changed here: "+s.Locked+"."))))
 	}
-	if s.Found && p.Check(s.Text.Text).Literal {
-		notes = append(notes, note("The file has secrets in it, and so this page shows them. Better write ${NAME} "+
-			"in their place, and give Parley the value in its environment: it is never shown."))
+	if s.Secrets > 0 {
+		notes = append(notes, note("The file has secrets in it. They are shown as •••• with their last characters: "+
+			"one that you leave as it is stays, and one that you write over is replaced. Better write ${NAME} "+
+			"there, and give Parley the value in its environment."))
 	}
 	return layout.Frame{
 		Path:    pagePath,

@@ -32,7 +32,7 @@ func newDesk(t *testing.T, s store.Store) *desk {
 	d.may.Store(true)
 	d.Service = New(Config{
 		Store: s, Client: d.push.Client(), Log: slog.New(slog.DiscardHandler),
-		Home: func() string { return "https://chat.example" },
+		Home:  func() string { return "https://chat.example" },
 		Lasts: func(context.Context, string, string) (bool, error) { return d.may.Load(), nil },
 	})
 	return d
