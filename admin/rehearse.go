@@ -98,6 +98,9 @@ func printRehearsal(c *Client, r rehearsal.Report) error {
 			printAnswer(c, j)
 		}
 	}
+	if r.Asked {
+		fmt.Fprintln(c.Out, "\nWhat the models took counts as used today.")
+	}
 	_, err := fmt.Fprintln(c.Out, "Nothing was sent, and nothing was changed.")
 	return err
 }

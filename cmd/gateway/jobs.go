@@ -99,9 +99,11 @@ func (j jobHost) noteDelivery(ctx context.Context, r chat.Reply, tries int, reas
 
 // pages are the owner's pages of scheduled jobs.
 func (j jobHost) pages() *schedule.Pages {
+	rehearse.Sweep(j.app.Log)
 	r := rehearse.Rehearser{
 		Scheduler: j.app.scheduler, Role: j.roleNow, Channels: toolboxOf(j.app).channels,
 		Limits: func() budget.Limits { return limitsOf(j.app.now.Load()) }, Zone: j.app.Config.Zone(),
+		Budget:    j.app.pool.Budget(),
 		Workspace: j.app.files, Part: toolboxOf(j.app).partOf, Memory: j.app.knowledge.prompt(), Sandbox: j.app.sandbox,
 		BuiltIn:  builtInTools,
 		Confined: func() bool { return j.app.now.Load().Tools.Exec.Sandbox != "none" }, Log: j.app.Log,

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/budget"
 	"parley/chat"
+	"parley/llm"
 	"parley/scheduler"
 	"parley/scheduler/rehearsal"
 	"parley/store/mem"
@@ -31,21 +33,19 @@ const (
 )
 
 // Ask has each job that would run in the coming days asked once of its model. It works
-// on a copy of the workspace and a store of its own, and keeps back what would be sent.
+// on a copy of the workspace and a store of its own, and keeps back what would be sent. What the models take
+// counts as if the job had run; a job that is beyond its limits, or fails, says so, and the others go on.
 func (r Rehearser) Ask(ctx context.Context, days int) (report rehearsal.Report, err error) {
 	report, err = r.Forecast(ctx, days)
 	if err != nil {
 		return report, err
 	}
-	dir, err := os.MkdirTemp("", "parley-rehearsal-")
+	c, err := copyOf(r.Workspace.Dir(), r.Log)
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := copyFiles(r.Workspace.Dir(), dir); err != nil {
-		return report, fmt.Errorf("copy the workspace: %w", err)
-	}
-	files, err := workspace.Open(dir)
+	defer func() { err = errors.Join(err, c.remove()) }()
+	files, err := workspace.Open(c.files())
 	if err != nil {
 		return report, err
 	}
@@ -60,27 +60,34 @@ func (r Rehearser) Ask(ctx context.Context, days int) (report rehearsal.Report, 
 		Deliver:   func(context.Context, chat.Message) error { return nil },
 	})
 	s.programs = programs.Tools(shell.Settings{})
-	ended := make(chan agent.End, 1)
-	pool := s.pool(ended)
 	running.Go(func() { programs.Run(ctx) })
-	running.Go(func() { _ = pool.Run(ctx) }) // its store is in memory
 	report.Asked = true
 	for i, told := range report.Jobs {
 		if told.System || told.Runs == 0 {
 			continue
 		}
-		a, err := s.ask(ctx, pool, ended, told)
-		if err != nil {
-			return report, err
+		a, err := s.ask(ctx, told)
+		if err != nil && ctx.Err() == nil {
+			r.Log.Warn("job could not be rehearsed", "job", told.ID, "err", err)
+			a.Outcome = string(scheduler.Failed)
+			a.Text = strings.TrimSpace(a.Text + "\n" + err.Error())
 		}
 		report.Jobs[i].Answer = &a
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return report, ctx.Err()
 }
 
-// pool returns what answers, with a store and a book of its own.
-func (s stage) pool(ended chan<- agent.End) *agent.Pool {
+// pool returns what answers one job at the expense of who, with a store and a book of its own.
+func (s stage) pool(who budget.Spender, ended chan<- agent.End) *agent.Pool {
 	real := s.Settings()
+	models := map[string]agent.Model{}
+	for name, m := range real.Models {
+		m.Model = s.metered(who, name, m.Model)
+		models[name] = m
+	}
 	return agent.New(agent.Config{
 		Store: mem.New(), Memory: s.Memory, Workspace: s.files, Log: s.Log, Zone: s.Zone,
 		Brief: true, Grace: turnGrace,
@@ -89,23 +96,33 @@ func (s stage) pool(ended chan<- agent.End) *agent.Pool {
 			s.kept.reply(r)
 			return nil
 		},
-		Ended: func(ctx context.Context, e agent.End) error {
+		Ended: func(_ context.Context, e agent.End) error {
 			select {
 			case ended <- e:
-			case <-ctx.Done():
+			default: // it has ended before
 			}
 			return nil
 		},
 	}, agent.Settings{
-		Models: real.Models, Model: real.Model, ModelsOff: real.ModelsOff, Rounds: real.Rounds, Price: real.Price,
+		Models: models, Model: real.Model, ModelsOff: real.ModelsOff, Rounds: real.Rounds, Price: real.Price,
 		Kit: s.kit,
 	})
 }
 
-// ask asks one job of its model, in a conversation of its own.
-func (s stage) ask(
-	ctx context.Context, pool *agent.Pool, ended <-chan agent.End, told rehearsal.Job,
-) (a rehearsal.Answer, err error) {
+// metered returns model, at the expense of who. That their limit is reached is kept.
+func (s stage) metered(who budget.Spender, name string, model llm.Model) llm.Model {
+	model = s.Budget.Meter(who, name, model)
+	return llm.ModelFunc(func(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+		answer, err := model.Generate(ctx, req, stream)
+		if over, is := errors.AsType[*budget.LimitError](err); is {
+			s.kept.limit(over.Text)
+		}
+		return answer, err
+	})
+}
+
+// ask asks one job of its model, in a conversation of its own. With an error, the answer is what there is of it.
+func (s stage) ask(ctx context.Context, told rehearsal.Job) (a rehearsal.Answer, err error) {
 	a = rehearsal.Answer{Sends: []rehearsal.Send{}, NotDone: []string{}, Files: []string{}}
 	j, err := s.Scheduler.Job(ctx, told.ID)
 	if err != nil {
@@ -120,34 +137,64 @@ func (s stage) ask(
 		return a, nil
 	}
 	j.By.Role = role
+	m := s.Scheduler.Message(j, scheduler.Run{N: j.N + 1, Due: told.Times[0], Began: told.Times[0]})
+	m.In = chat.SessionID("rehearsal:" + j.ID)
+	who := budget.Spender{Person: chat.Whose(m.At, m.From, m.Group), Group: m.Group, Job: j.ID}
+	err = s.begin(ctx, who, j)
+	if over, is := errors.AsType[*budget.LimitError](err); is {
+		a.Outcome = string(scheduler.Refused)
+		a.Text = over.Text
+		return a, nil
+	}
+	if err != nil {
+		return a, err
+	}
 	before, err := contents(s.files.Dir())
 	if err != nil {
 		return a, err
 	}
 	began := time.Now()
-	m := s.Scheduler.Message(j, scheduler.Run{N: j.N + 1, Due: told.Times[0], Began: told.Times[0]})
-	m.In = chat.SessionID("rehearsal:" + j.ID)
-	ctx, cancel := context.WithTimeout(ctx, maxTurn)
-	defer cancel()
-	if err := pool.Deliver(ctx, m); err != nil {
-		return a, err
-	}
-	var e agent.End
-	select {
-	case e = <-ended:
-	case <-ctx.Done():
-		return a, fmt.Errorf("ask %s: %w", j.Name, ctx.Err())
-	}
+	e, err := s.answer(ctx, m, who)
 	a.Outcome, a.Text = e.Outcome, e.Text
 	a.Tokens, a.Cost = e.Tokens, e.Cost
 	a.Seconds = int(time.Since(began).Round(time.Second) / time.Second)
 	s.kept.take(&a)
-	after, err := contents(s.files.Dir())
-	if err != nil {
-		return a, err
+	after, err2 := contents(s.files.Dir())
+	if err2 != nil {
+		return a, errors.Join(err, err2)
 	}
 	a.Files = append(a.Files, changed(before, after)...)
-	return a, nil
+	return a, err
+}
+
+// begin counts a turn of j for who, unless a limit is reached.
+func (s stage) begin(ctx context.Context, who budget.Spender, j scheduler.Job) error {
+	if j.Tool == "" { // else no model is asked
+		if err := s.Budget.Allow(ctx, who); err != nil {
+			return err
+		}
+	}
+	return s.Budget.Spend(ctx, who, "", budget.Amounts{budget.Turns: 1})
+}
+
+// answer has m answered at the expense of who. When it returns, nothing of that is under way any more.
+func (s stage) answer(ctx context.Context, m chat.Message, who budget.Spender) (e agent.End, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTurn)
+	ended := make(chan agent.End, 1)
+	pool := s.pool(who, ended)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() { _ = pool.Run(ctx) }) // its store is in memory
+	if err := pool.Deliver(ctx, m); err != nil {
+		return e, err
+	}
+	select {
+	case e := <-ended:
+		return e, nil
+	case <-ctx.Done():
+		return e, fmt.Errorf("there was no answer within %v", maxTurn)
+	}
 }
 
 // A keeper holds what a rehearsal kept back.
@@ -155,6 +202,13 @@ type keeper struct {
 	mu      sync.Mutex
 	sends   []rehearsal.Send
 	notDone []string
+	limited string // by which limit the job was broken off
+}
+
+func (k *keeper) limit(text string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.limited = text
 }
 
 func (k *keeper) note(text string) {
@@ -195,7 +249,13 @@ func (k *keeper) take(a *rehearsal.Answer) {
 	defer k.mu.Unlock()
 	a.Sends = append(a.Sends, k.sends...)
 	a.NotDone = append(a.NotDone, k.notDone...)
+	if k.limited != "" { // the turn only knows that its model has failed
+		a.Sends = slices.DeleteFunc(a.Sends, func(s rehearsal.Send) bool { return s.Text == a.Text })
+		a.Outcome = string(scheduler.Refused)
+		a.Text = k.limited
+	}
 	k.sends, k.notDone = nil, nil
+	k.limited = ""
 }
 
 // copyFiles copies the files of a workspace. Links are left out: they may lead out of it.

@@ -20,12 +20,14 @@ import (
 	"parley/workspace"
 )
 
-// A Rehearser is given what a rehearsal needs of a gateway. It changes nothing there.
+// A Rehearser is given what a rehearsal needs of a gateway. It changes nothing there, but that what it asks of models
+// counts.
 type Rehearser struct {
 	Scheduler *scheduler.Scheduler
 	Role      func(context.Context, chat.Address, chat.Sender) (chat.Role, error)
 	Channels  func() []string // those that messages can be sent to
 	Limits    func() budget.Limits
+	Budget    *budget.Book // of the gateway: what models are asked counts there
 	Zone      *time.Location
 
 	Workspace *workspace.Workspace // of which a copy is made

@@ -2,12 +2,17 @@ package rehearse_test
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/agent"
@@ -19,7 +24,10 @@ import (
 	"parley/scheduler"
 	"parley/scheduler/rehearsal"
 	"parley/store"
+	"parley/store/bolt/dirlock"
 	"parley/store/mem"
+	"parley/store/storetest"
+	"parley/texts"
 	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/message"
@@ -57,6 +65,10 @@ type gateway struct {
 	sandbox   recorder
 	confined  bool
 	acted     []string
+	book      *budget.Book
+	limits    budget.Limits
+	role      func(string) (chat.Role, error) // of whoever made a job, by their id
+	answers   llm.Model                       // nil: model
 }
 
 func newGateway(t *testing.T) *gateway {
@@ -79,12 +91,22 @@ func newGateway(t *testing.T) *gateway {
 		t.Fatal(err)
 	}
 	g.scheduler = scheduler.New(scheduler.Config{Store: g.store, Zone: time.UTC})
+	g.book = budget.New(budget.Config{
+		Bucket: g.store.Bucket(store.BucketLedger), Texts: &texts.English().Agent.Limits, Log: slog.New(slog.DiscardHandler),
+		Zone: time.UTC, Limits: func() budget.Limits { return g.limits },
+		Price: func(_ string, u llm.Usage) (float64, bool) { return float64(u.In + u.Out), true },
+		Retry: func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) },
+	})
+	g.role = func(string) (chat.Role, error) { return chat.Owner, nil }
 	return g
 }
 
 func (g *gateway) add(j scheduler.Job) {
 	g.t.Helper()
-	j.At, j.By = chat.Address{Channel: "telegram", Chat: "42"}, chat.Sender{ID: "7", Role: chat.User}
+	j.At = chat.Address{Channel: "telegram", Chat: "42"}
+	if j.By.ID == "" {
+		j.By = chat.Sender{ID: "7", Role: chat.User}
+	}
 	if _, err := g.scheduler.Add(g.t.Context(), j); err != nil {
 		g.t.Fatal(err)
 	}
@@ -123,13 +145,18 @@ func (g *gateway) rehearser() rehearse.Rehearser {
 	return rehearse.Rehearser{
 		BuiltIn:   func() []tools.Tool { return ours },
 		Scheduler: g.scheduler, Workspace: g.workspace, Memory: instructions{}, Zone: time.UTC, Sandbox: &g.sandbox,
-		Role:     func(context.Context, chat.Address, chat.Sender) (chat.Role, error) { return chat.Owner, nil },
+		Role:   func(_ context.Context, _ chat.Address, who chat.Sender) (chat.Role, error) { return g.role(who.ID) },
+		Budget: g.book, Log: slog.New(slog.DiscardHandler),
 		Channels: func() []string { return []string{"telegram"} }, Limits: func() budget.Limits { return budget.Limits{} },
 		Part:     func(w *workspace.Workspace, _ chat.Person) *workspace.Workspace { return w },
 		Confined: func() bool { return g.confined },
 		Settings: func() agent.Settings {
+			asked := g.answers
+			if asked == nil {
+				asked = g.model
+			}
 			return agent.Settings{
-				Models: map[string]agent.Model{"main": {Model: g.model, Window: 100_000}}, Model: "main", Rounds: 20,
+				Models: map[string]agent.Model{"main": {Model: asked, Window: 100_000}}, Model: "main", Rounds: 20,
 				Price: func(string, llm.Usage) (float64, bool) { return 0, false },
 				Kit: func(ctx context.Context, s tools.Scope) (*tools.Kit, error) {
 					return tools.NewKit(ctx, s, []tools.Source{tools.Fixed(all)})
@@ -245,5 +272,164 @@ func TestNoSandboxNoPrograms(t *testing.T) {
 	}
 	if a := answerOf(t, r, "j"); len(g.sandbox.specs) > 0 || len(a.NotDone) != 1 || !strings.HasPrefix(a.NotDone[0], "exec ") {
 		t.Errorf("%d programs ran; %+v", len(g.sandbox.specs), a)
+	}
+}
+
+// What models take counts for the job, for whoever made it and for everybody, as if it had run; and a job whose limit
+// is reached is not asked, while the others are.
+func TestCounts(t *testing.T) {
+	g := newGateway(t)
+	daily := scheduler.Schedule{Every: 24 * time.Hour}
+	g.add(scheduler.Job{ID: "a", Text: "First.", Schedule: daily})
+	g.add(scheduler.Job{ID: "b", Text: "Second.", Schedule: daily, By: chat.Sender{ID: "8", Role: chat.User}})
+	g.role = func(string) (chat.Role, error) { return chat.User, nil }
+	answer := llmtest.Text("Well.")
+	answer.Usage = llm.Usage{In: 60, Out: 40}
+	g.model.Add(answer, answer)
+	g.limits.Job.Tokens = 100
+	if _, err := g.rehearser().Ask(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	spent, err := g.book.Usage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := map[string]int{}
+	for _, s := range spent {
+		taken[s.Who] += s.Usage.In + s.Usage.Out
+	}
+	if taken["telegram:7"] != 100 || taken["telegram:8"] != 100 {
+		t.Errorf("the usage is %v", spent)
+	}
+	g.limits = budget.Limits{Person: budget.Limit{Turns: 1}}
+	g.add(scheduler.Job{ID: "c", Text: "Third.", Schedule: daily, By: chat.Sender{ID: "9", Role: chat.User}})
+	g.model.Add(answer)
+	r, err := g.rehearser().Ask(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b"} {
+		if a := answerOf(t, r, id); a.Outcome != "refused" || !strings.Contains(a.Text, "1 of 1") {
+			t.Errorf("beyond its limit, %s is %+v", id, a)
+		}
+	}
+	if a := answerOf(t, r, "c"); a.Outcome != "answered" || g.model.Left() != 0 {
+		t.Errorf("within its limit it is %+v", a)
+	}
+	g.limits = budget.Limits{Job: budget.Limit{Requests: 2}}
+	g.model.Add(llmtest.Call("x", "look_up", `{}`), answer, answer)
+	r, err = g.rehearser().Ask(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answerOf(t, r, "a"); len(g.acted) != 1 || a.Outcome != "refused" || !strings.Contains(a.Text, "2 of 2") || len(a.Sends) > 0 {
+		t.Errorf("at a limit on the way it is %+v", a)
+	}
+}
+
+func sent(a rehearsal.Answer) (all string) {
+	for _, s := range a.Sends {
+		all += s.Text
+	}
+	return all
+}
+
+// A job that fails is shown as failed, whyever it does, and the others are asked.
+func TestOneFails(t *testing.T) {
+	synctest.Test(t, testOneFails)
+}
+
+func testOneFails(t *testing.T) {
+	g := newGateway(t)
+	hourly := scheduler.Schedule{Every: time.Hour}
+	for i, id := range []string{"a", "b", "c", "d"} {
+		hourly.Every += time.Minute // in this order
+		g.add(scheduler.Job{ID: id, Text: "Do " + id, Schedule: hourly, By: chat.Sender{ID: string(rune('1' + i)), Role: chat.User}})
+	}
+	g.role = func(who string) (chat.Role, error) {
+		if who == "1" {
+			return "", errors.New("people cannot be read")
+		}
+		return chat.User, nil
+	}
+	g.answers = llm.ModelFunc(func(ctx context.Context, req llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+		switch text := req.Messages[len(req.Messages)-1].Text; {
+		case strings.Contains(text, "Do b"):
+			<-ctx.Done()
+			return llm.Message{}, ctx.Err()
+		case strings.Contains(text, "Do c"):
+			return llm.Message{}, &llm.Error{Kind: llm.Auth, Err: errors.New("no such key")}
+		}
+		return llm.Message{Role: llm.Assistant, Text: "Done."}, nil
+	})
+	r, err := g.rehearser().Ask(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"a": "people cannot be read", "b": "no answer within 10m0s", "c": ""} {
+		if a := answerOf(t, r, id); a.Outcome != "failed" || !strings.Contains(a.Text, want) {
+			t.Errorf("%s is %+v", id, a)
+		}
+	}
+	if a := answerOf(t, r, "d"); a.Outcome != "answered" || sent(a) != "Done." {
+		t.Errorf("the last is %+v", a)
+	}
+}
+
+// What a rehearsal leaves that is killed, the next one removes, and not the copy of one that is under way.
+func TestKilledRehearsal(t *testing.T) {
+	const in = "PARLEY_REHEARSAL_IN"
+	killed := os.Getenv(in) != ""
+	temp := os.Getenv(in)
+	if !killed {
+		temp = storetest.TempDir(t)
+	}
+	t.Setenv("TMPDIR", temp)
+	g := newGateway(t)
+	g.add(scheduler.Job{ID: "j", Text: "Do it.", Schedule: scheduler.Schedule{Every: time.Hour}})
+	g.answers = llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta)) (llm.Message, error) {
+		if killed {
+			return llm.Message{}, syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return llm.Message{Role: llm.Assistant, Text: "Done."}, nil
+	})
+	if killed {
+		_, err := g.rehearser().Ask(t.Context(), 1)
+		t.Fatal("it goes on", err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledRehearsal$")
+	cmd.Env = append(os.Environ(), in+"="+temp)
+	out, err := cmd.CombinedOutput()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("%v: %s", err, out)
+	}
+	copies := func() []string {
+		t.Helper()
+		all, err := filepath.Glob(filepath.Join(temp, "parley-rehearsal-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if all := copies(); len(all) != 1 {
+		t.Fatalf("the one that was killed has left %q", all)
+	}
+	underWay := filepath.Join(temp, "parley-rehearsal-other")
+	if err := os.Mkdir(underWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	rehearse.Sweep(slog.New(slog.DiscardHandler)) // it has no lock yet
+	unlock, err := dirlock.Lock(underWay, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.rehearser().Ask(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	if all := copies(); !slices.Equal(all, []string{underWay}) {
+		t.Errorf("there are %q", all)
+	}
+	if err := unlock(); err != nil {
+		t.Error(err)
 	}
 }
