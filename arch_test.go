@@ -55,6 +55,7 @@ var floors = map[string]string{
 // none of them imports it, so that each can be understood without it.
 var rooms = map[string]string{
 	"channels/admission":    "channels/safetext chat store",
+	"channels/choices":      "channels/safetext chat forms texts",
 	"channels/commands":     "channels/admission channels/safetext chat store texts",
 	"channels/deadletter":   "chat store",
 	"channels/safetext":     "chat",
@@ -128,7 +129,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web channels/web/question response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/logs web/mcppages web/memorypages web/peoplepages web/schedule web/toolpages",
+	"maragu.dev/gomponents": "channels/web channels/web/cards response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/logs web/mcppages web/memorypages web/peoplepages web/schedule web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "imports memory/skills",
@@ -139,7 +140,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
-	"channels": "channels/greeting channels/markdown channels/network channels/safetext channels/web/app channels/web/export channels/web/filekind channels/web/notify channels/web/question channels/web/titles channels/webpush response",
+	"channels": "channels/greeting channels/markdown channels/network channels/safetext channels/web/app channels/web/cards channels/web/export channels/web/filekind channels/web/notify channels/web/titles channels/webpush response",
 	"store":    "store/bolt/compact store/bolt/dirlock store/bolt/layer store/bolt/mapped store/bolt/mark store/bolt/pages store/bolt/usage store/bolt/wal",
 	"tools": "response scheduler/jobs tools/custom/template tools/mcp tools/mcp/flood tools/mcp/results tools/network tools/sandbox tools/sandbox/proxy " +
 		"tools/sandbox/seccomp tools/shell/changes tools/shell/recording",

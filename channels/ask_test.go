@@ -316,6 +316,52 @@ func TestAskFree(t *testing.T) {
 	}
 }
 
+// A question that was asked before a restart loses its buttons when it is answered in words after it, and the
+// message says so as it would have before. One whose message could not be changed in time is changed when it is asked again.
+func TestButtonsGoAfterRestart(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		h := m.start(buttons)
+		admit(t, h)
+		r := shall()
+		r.Group, r.Ask.Free = false, true
+		ask(t, h, r)
+		m.shows("Shall I?")
+		h.stop()
+		h = m.start(buttons)
+		a := ask(t, h, r)
+		say(t, m, by("2", "tomorrow"))
+		if !a.answered() || a.Text != "tomorrow" {
+			t.Errorf("answered: %+v", a)
+		}
+		m.shows("Shall I?\n\n✓ **tomorrow** — Anna")
+
+		r.ID, r.Ask.ID = "ask:2", "q2"
+		b := ask(t, h, r)
+		m.on(func(op channeltest.Op) error {
+			if op.Kind == channeltest.Edit {
+				return errors.New("out of reach")
+			}
+			return nil
+		})
+		say(t, m, by("2", "Yes"))
+		if !b.answered() {
+			t.Error("not answered")
+		}
+		h.stop()
+		m.on(nil)
+		h = m.start(buttons)
+		if b = ask(t, h, r); !b.answered() || b.Index != 0 {
+			t.Errorf("answered before the restart: %+v", b)
+		}
+		m.shows("Shall I?\n\n✓ **tomorrow** — Anna", "Shall I?\n\n✓ **Yes** — Anna")
+		ops := m.fake.Ops()
+		if o := ops[len(ops)-1].Reply.Outcome; o == nil || o.Choice != 0 || o.Answer != "Yes" || o.By != "Anna" || o.Time.IsZero() {
+			t.Errorf("the outcome is %+v", o)
+		}
+		h.stop()
+	})
+}
+
 // A withdrawn question answers with an error, loses its buttons and takes no words.
 func TestAskWithdraw(t *testing.T) {
 	for _, powers := range []channeltest.Power{0, buttons} {

@@ -152,7 +152,8 @@ type Asker interface {
 	// MaxChoices returns how many buttons a question can have. The choices of a
 	// question with more are numbered.
 	MaxChoices() int
-	// Edit is that of Editor. If r has no question, the buttons disappear.
+	// Edit is that of Editor. If r has no question, the buttons disappear. A channel that shows r.Outcome in its
+	// own way shows the text that the message had, without the words for it.
 	Edit(ctx context.Context, rc Receipt, r chat.Reply) error
 }
 

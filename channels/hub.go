@@ -334,7 +334,7 @@ func (h *Hub) pruneDaily(ctx context.Context) {
 // any. It is tried once, in the background.
 func (h *Hub) removeButtons(q question) {
 	s := h.channels[q.Reply.To.Channel]
-	if s == nil || q.receipt == "" || !s.outbox.render.hasButtons(q.Reply.Ask) {
+	if s == nil || q.Receipt == "" || !s.outbox.render.hasButtons(q.Reply.Ask) {
 		return
 	}
 	s.tasks.add("remove the buttons of a question", func(ctx context.Context) error {
@@ -342,6 +342,6 @@ func (h *Hub) removeButtons(q question) {
 		if err != nil {
 			return err
 		}
-		return s.channel.(Asker).Edit(ctx, q.receipt, r)
+		return s.channel.(Asker).Edit(ctx, q.Receipt, r)
 	})
 }

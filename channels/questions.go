@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/channels/choices"
 	"parley/channels/safetext"
 	"parley/chat"
 	"parley/forms"
@@ -17,11 +18,8 @@ import (
 	"parley/texts"
 )
 
-const (
-	keepAnswered   = 48 * time.Hour // an open question is kept for as long as a delivery
-	maxAnswerRunes = 64             // of an answer that is quoted
-	maxValueRunes  = 300            // of a value of a form that is quoted
-)
+// keepAnswered is how long a question is kept after its end. An open one is kept for as long as a delivery.
+const keepAnswered = 48 * time.Hour
 
 // A Choice is the answer to a question.
 type Choice struct {
@@ -43,8 +41,9 @@ type question struct {
 	Message string     `json:"message,omitempty"` // key of the message that answered
 	Ended   time.Time  `json:"ended,omitzero"`    // when it was answered or withdrawn
 
-	done    chan struct{} // closed when it has ended
-	receipt Receipt       // of the message that asks, if it was sent since the start
+	Receipt Receipt `json:"receipt,omitempty"` // of the message that asks, once it was sent
+
+	done chan struct{} // closed when it has ended
 }
 
 func (q question) isOver() bool { return !q.Ended.IsZero() }
@@ -54,6 +53,20 @@ func (q question) isOld() bool {
 		return time.Since(q.Ended) >= keepAnswered
 	}
 	return time.Since(q.Time) >= keepRecords
+}
+
+// outcome returns how q ended.
+func (q question) outcome() *chat.Outcome {
+	if q.Choice == nil {
+		return &chat.Outcome{Choice: -1, Time: q.Ended}
+	}
+	return &chat.Outcome{
+		Choice: q.Choice.Index,
+		Answer: choices.Plain(q.Choice.Text),
+		By:     safetext.PersonName(q.Choice.By.Name),
+		Filled: choices.FilledIn(q.Reply.Ask.Fields, q.Choice.Values),
+		Time:   q.Ended,
+	}
 }
 
 // mayAnswer reports whether the sender of m may answer q where m was written. An ID
@@ -116,10 +129,10 @@ func (qs *Questions) Ask(ctx context.Context, r chat.Reply) (Choice, error) {
 	if err != nil {
 		return Choice{}, fmt.Errorf("ask: %w", err)
 	}
-	if !q.isOver() { // else it was answered before a restart
-		if err := qs.send(ctx, r); err != nil {
-			return Choice{}, err
-		}
+	if q.isOver() { // it was answered before a restart, which may have come before its message said so
+		qs.removeButtons(q)
+	} else if err := qs.send(ctx, r); err != nil {
+		return Choice{}, err
 	}
 	select {
 	case <-q.done:
@@ -250,7 +263,7 @@ func (qs *Questions) update(ctx context.Context, change func(*question) (found b
 // reportEnd audits the answer to q, which has ended, and removes its buttons.
 func (qs *Questions) reportEnd(q question) {
 	if c := q.Choice; c != nil && !q.Reply.Ask.Say {
-		what := fmt.Sprintf("question %s: %s", q.Reply.Ask.ID, safetext.WithoutMarkup(c.Text, maxAnswerRunes))
+		what := fmt.Sprintf("question %s: %s", q.Reply.Ask.ID, choices.Plain(c.Text))
 		qs.audit("approval", q.Reply.To.Channel+":"+c.By.ID, what)
 	}
 	qs.removeButtons(q)
@@ -269,7 +282,7 @@ func (qs *Questions) press(ctx context.Context, m chat.Message) (*question, erro
 		if q.Reply.Ask.ID != m.Answer.Question || !q.mayAnswer(m) {
 			return false
 		}
-		q.receipt = cmp.Or(Receipt(m.Answer.Receipt), q.receipt)
+		q.Receipt = cmp.Or(Receipt(m.Answer.Receipt), q.Receipt)
 		wasOver = q.isOver()
 		if wasOver || q.Choice != nil || i < 0 || i >= len(choices) {
 			return true
@@ -307,7 +320,7 @@ func (qs *Questions) end(ctx context.Context, pressed *question) error {
 	_, err := qs.update(ctx, func(q *question) bool {
 		found := q.Reply.Ask.ID == pressed.Reply.Ask.ID
 		if found && !q.isOver() {
-			q.receipt = pressed.receipt
+			q.Receipt = pressed.Receipt
 			q.Ended = time.Now()
 		}
 		return found
@@ -339,7 +352,7 @@ func (qs *Questions) receiptOf(id string) Receipt {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if q := qs.find(id); q != nil {
-		return q.receipt
+		return q.Receipt
 	}
 	return ""
 }
@@ -352,7 +365,9 @@ func (qs *Questions) setReceipt(id string, rc Receipt) {
 	if q == nil {
 		return
 	}
-	q.receipt = rc
+	q.Receipt = rc
+	// It is needed if the question ends after a restart. Without it, the message keeps its buttons.
+	_ = qs.table.Set(store.Deferred(context.Background()), id, *q)
 	if q.isOver() {
 		qs.removeButtons(*q)
 	}

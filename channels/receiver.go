@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"parley/channels/admission"
+	"parley/channels/choices"
 	"parley/channels/commands"
 	"parley/chat"
 	"parley/panics"
@@ -159,7 +160,7 @@ func (rv *receiver) isWrongChoice(asked *question, m chat.Message) bool {
 	if q.Say || q.Free || asked.Reply.Group || rv.outbox.render.hasButtons(q) || !asked.mayAnswer(m) {
 		return false
 	}
-	text := trimChoice(m.Text)
+	text := choices.Trim(m.Text)
 	r, size := utf8.DecodeRuneInString(text)
 	_, err := strconv.Atoi(text)
 	return size == len(text) && unicode.IsLetter(r) || err == nil
@@ -249,10 +250,10 @@ func (rv *receiver) understand(asked *question, m chat.Message) bool {
 		return false
 	}
 	isNumbered := !rv.outbox.render.hasButtons(q)
-	isChoice := func(c string) bool { return strings.EqualFold(trimChoice(c), trimChoice(text)) }
+	isChoice := func(c string) bool { return strings.EqualFold(choices.Trim(c), choices.Trim(text)) }
 	i := slices.IndexFunc(q.Choices, isChoice)
 	if i < 0 && isNumbered {
-		i = choiceByInitial(q.Choices, text)
+		i = choices.ByInitial(q.Choices, text)
 	}
 	n, _ := strconv.Atoi(strings.TrimRight(text, ".)")) // 0 for other text
 	if isNumbered && n >= 1 && n <= len(q.Choices) {

@@ -212,6 +212,8 @@ type Reply struct {
 	Run string `json:"run,omitempty"`
 
 	Ask *Question `json:"ask,omitempty"` // a question with choices
+	// Outcome says how the question ended that the message asked: Text says so, too.
+	Outcome *Outcome `json:"outcome,omitempty"`
 }
 
 // Tokens counts the tokens of requests to models.
@@ -241,12 +243,26 @@ type Question struct {
 	Free    bool     `json:"free,omitempty"`  // a text of their own is also an answer
 	Say     bool     `json:"say,omitempty"`   // the choice becomes a message from the person; nobody waits for it
 
+	// Asker names who wants the answer, such as a scheduled job; empty: the agent itself.
+	Asker string `json:"asker,omitempty"`
+	// Approval means that it asks whether a call may be made. The first of Choices is yes, the second no.
+	Approval bool `json:"approval,omitempty"`
+
 	// Fields are values to fill in, on a channel that shows forms. They go with the first of Choices.
 	Fields []Field `json:"fields,omitempty"`
 }
 
 // TakesValues reports whether values go with that choice.
 func (q *Question) TakesValues(choice int) bool { return len(q.Fields) > 0 && choice == 0 }
+
+// An Outcome is how a Question ended.
+type Outcome struct {
+	Choice int       `json:"choice"`           // index in its Choices; -1 for none of them
+	Answer string    `json:"answer,omitempty"` // the choice, or words of the person's own; "": nobody waits for it any more
+	By     string    `json:"by,omitempty"`     // name of that person, if it is known
+	Filled string    `json:"filled,omitempty"` // the values of a form, as a list in Markdown
+	Time   time.Time `json:"time"`
+}
 
 // An Answer is the choice of a person who was asked a Question.
 type Answer struct {

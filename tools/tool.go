@@ -192,6 +192,9 @@ type Scope struct {
 	Shown func(key string) bool
 }
 
+// Asker names what asks for a call if not the agent that people talk to: a background task or a scheduled job.
+func (s Scope) Asker() string { return chat.Inline(cmp.Or(s.Task, s.Job), 60) }
+
 // A LentModel is a model that a tool may ask, at the expense of the person for whom its call runs.
 type LentModel struct {
 	llm.Model

@@ -711,7 +711,7 @@ func askedElsewhere(t *testing.T, browser context.Context) {
 	b.do(chromedp.Reload())
 	b.until(announced)
 	b.click("#elsewhere a")
-	b.until(`document.querySelector(".ask button") && document.querySelector("#elsewhere").hidden && !document.querySelector("#talks .badge")`) // it is in sight
+	b.until(`document.querySelector(".ask button") && document.querySelector("#elsewhere").hidden && document.querySelector("#talks [aria-current] .badge")`)
 	r.Text, r.Ask = r.Text+" – **No**", nil
 	if err := h.Edit(b.ctx, rc, r); err != nil {
 		t.Fatal(err)

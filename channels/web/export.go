@@ -46,7 +46,7 @@ func (b *branchReader) export() []export.Entry {
 		if e.Again || e.Who == whoSwitch {
 			continue
 		}
-		x := export.Entry{Number: e.Seq, Who: e.Who, Time: e.Time, Text: e.Text, Shown: shown[e.Seq]}
+		x := export.Entry{Number: e.Seq, Who: e.Who, Time: e.Time, Text: e.card().Text(e.Text), Shown: shown[e.Seq]}
 		for _, f := range e.Files {
 			x.Files = append(x.Files, f.Name)
 		}

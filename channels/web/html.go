@@ -88,6 +88,7 @@ func (p page) head() g.Node {
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/app.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/blocks.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/branches.css")),
+		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/cards.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/looks.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/menus.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/steps.css")),
@@ -102,6 +103,7 @@ func (p page) head() g.Node {
 		preload("phone.js"),
 		preload("conversations.js"),
 		preload("branches.js"),
+		preload("cards.js"),
 		preload("menus.js"),
 		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
 	)
@@ -129,19 +131,19 @@ func (p page) side() g.Node {
 	)
 }
 
-// node returns the item as HTML, of the same structure as in unread.js. The conversation that is open has no mark.
+// node returns the item as HTML, of the same structure as in unread.js. Nothing is new in the conversation that is open.
 func (i listItem) node() g.Node {
-	if i.Current {
-		return h.Li(i.link(h.Aria("current", "page")))
-	}
 	mark := func(class, title, said string, n int) g.Node {
-		return g.If(n > 0, h.Span(h.Class(class), h.Title(title), g.Text(strconv.Itoa(n)),
-			h.Span(h.Class("unseen"), g.Text(said))))
+		return h.Span(h.Class(class), h.Title(title), g.Text(strconv.Itoa(n)), h.Span(h.Class("unseen"), g.Text(said)))
 	}
-	if i.Asks > 0 {
-		return h.Li(i.link(mark("badge", "Waiting for your answer", " waiting for your answer: ", i.Asks)))
+	var badge g.Node
+	switch {
+	case i.Asks > 0:
+		badge = mark("badge", "Waiting for your answer", " waiting for your answer: ", i.Asks)
+	case i.Unread > 0 && !i.Current:
+		badge = mark("badge new", "New messages", " new: ", i.Unread)
 	}
-	return h.Li(i.link(mark("badge new", "New messages", " new: ", i.Unread)))
+	return h.Li(i.link(g.If(i.Current, h.Aria("current", "page")), badge))
 }
 
 func pinMark() g.Node {
@@ -168,6 +170,7 @@ func (p page) main() g.Node {
 		),
 		h.P(h.ID("elsewhere"), h.Role("status"), hidden(p.Elsewhere.ID == ""),
 			g.Text("Your answer is needed in "), p.Elsewhere.link()),
+		h.P(h.ID("here"), h.Role("status"), hidden(true), h.Button(h.Type("button"))),
 		h.Section(h.ID("scroll"), h.TabIndex("0"), h.Aria("label", "Messages"),
 			h.Div(h.Class("column"),
 				h.Button(h.Type("button"), h.ID("older"), hidden(!p.More), g.Text("Earlier messages")),
@@ -215,8 +218,13 @@ func (e renderedEntry) article() g.Node {
 	if speaker == "" {
 		speaker = "Note"
 	}
+	class, textID := e.Who, g.Node(nil)
+	if e.IsCard {
+		class += " asks"
+		textID = h.ID(e.card().TextID())
+	}
 	return h.Article(
-		h.Class(e.Who),
+		h.Class(class),
 		h.Data("seq", number(e.Seq)),
 		h.Data("id", e.ID),
 		g.If(e.Answered, h.Data("answered", "")),
@@ -224,7 +232,8 @@ func (e renderedEntry) article() g.Node {
 		e.versionData(),
 		h.Aria("label", speaker),
 		e.stepsFold(),
-		h.Div(h.Class("text"), g.Raw(string(e.HTML))),
+		g.If(e.AskHead != "", g.Raw(string(e.AskHead))),
+		h.Div(h.Class("text"), textID, g.Raw(string(e.HTML))),
 		g.If(e.FilesHTML != "", g.Raw(string(e.FilesHTML))),
 		g.If(e.AskHTML != "", g.Raw(string(e.AskHTML))),
 		h.Footer(h.Time(h.DateTime(e.Time.UTC().Format(time.RFC3339)))),

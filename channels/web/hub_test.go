@@ -50,7 +50,7 @@ func TestWithHub(t *testing.T) {
 	ask := b.entries()[1].Ask
 	h.must(http.StatusAccepted, "anna", "POST", "/c/first/answer", words{"id": "press-001", "question": ask.ID, "choice": 1})
 	until(t, "all is said", func() bool { return len(b.entries()) == 3 })
-	until(t, "the question is settled", func() bool { return b.entries()[1].Ask == nil })
+	until(t, "the question is settled", func() bool { return b.entries()[1].Outcome != nil })
 	if e := b.entries()[2]; e.Text != "You said no." || e.Replies != "message-1" {
 		t.Errorf("the answer is %+v", e)
 	}

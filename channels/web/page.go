@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/channels/markdown"
-	"parley/channels/web/question"
+	"parley/channels/web/cards"
 	"parley/response"
 )
 
@@ -119,6 +119,8 @@ type renderedEntry struct {
 	logEntry
 	HTML    safeHTML `json:"html"` // the person's text is escaped and keeps its line breaks
 	AskHTML safeHTML `json:"askHTML,omitempty"`
+	AskHead safeHTML `json:"askHead,omitempty"`
+	IsCard  bool     `json:"isCard,omitempty"`
 	// StepsLabel is what the steps fold into.
 	StepsLabel string `json:"stepsLabel,omitempty"`
 
@@ -129,6 +131,9 @@ type renderedEntry struct {
 	Versions []uint64 `json:"versions,omitempty"` // numbers of all versions of it; none: there is one only
 	Version  int      `json:"version,omitempty"`  // which of them it is
 }
+
+// card returns the question that e asks.
+func (e logEntry) card() cards.Card { return cards.Card{Question: e.Ask, Outcome: e.Outcome} }
 
 // safeHTML is HTML without anything active. Only render makes it, with what renderNode writes.
 type safeHTML string
@@ -151,7 +156,11 @@ func (e logEntry) render() renderedEntry {
 		rendered.StepsLabel = e.Taken.Label()
 	}
 	if e.Ask != nil {
-		rendered.AskHTML = renderNode(question.Node(e.Ask))
+		rendered.AskHTML = renderNode(e.card().Body())
+		rendered.IsCard = e.card().IsCard()
+	}
+	if rendered.IsCard {
+		rendered.AskHead = renderNode(e.card().Head())
 	}
 	if len(e.Files) > 0 {
 		rendered.FilesHTML = renderNode(fileList(e.Files))

@@ -34,7 +34,8 @@ type logEntry struct {
 	Taken   *chat.StepCounts `json:"taken,omitempty"` // counts those calls
 	Time    time.Time        `json:"time"`
 	Files   []fileLink       `json:"files,omitempty"`
-	Ask     *chat.Question   `json:"ask,omitempty"`     // an open question
+	Ask     *chat.Question   `json:"ask,omitempty"`     // a question
+	Outcome *chat.Outcome    `json:"outcome,omitempty"` // how it ended; nil: it is open
 	Edits   uint64           `json:"edits,omitempty"`   // number of the entry that it replaces
 	Replies string           `json:"replies,omitempty"` // ID of the message that it answers
 	Also    []string         `json:"also,omitempty"`    // IDs of other messages that it answers
@@ -191,13 +192,17 @@ func (rm *room) editEntry(ctx context.Context, seq uint64, r chat.Reply) error {
 	if now.ID == "" {
 		return errGone
 	}
-	if now.Text == r.Text && (now.Ask == nil) == (r.Ask == nil) {
+	switch {
+	case r.Outcome != nil && now.Outcome != nil, now.Text == r.Text && (now.Ask == nil) == (r.Ask == nil):
 		return nil
+	case r.Outcome != nil && now.Ask != nil: // its card says how the question ended
+		now.Outcome = r.Outcome
+	default:
+		now.Text = r.Text
+		now.Ask = r.Ask
 	}
 	now.Seq = 0
 	now.Edits = seq
-	now.Text = r.Text
-	now.Ask = r.Ask
 	if _, err := rm.writeEntry(ctx, now); err != nil {
 		return err
 	}
@@ -213,7 +218,7 @@ func (rm *room) updateAskCount(ctx context.Context, seq uint64) error {
 			return err
 		}
 		delete(open, e.Edits)
-		if e.Ask != nil {
+		if e.card().Waits() {
 			open[cmp.Or(e.Edits, e.Seq)] = true
 		}
 	}

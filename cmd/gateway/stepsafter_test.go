@@ -50,7 +50,7 @@ func TestStepsStay(t *testing.T) {
 	w.visit(base + "/signin#" + code)
 	w.until(`document.querySelector("#state")?.dataset.text === "" && document.querySelector("#send").ariaLabel === "Send"`)
 	w.says("work")
-	w.until(`document.querySelector(".ask button:enabled") && document.querySelector("article:has(.ask)").innerText.startsWith("Delete long.txt?")`)
+	w.until(`document.querySelector(".ask button:enabled") && document.querySelector("article:has(.ask) > .text").innerText.startsWith("Delete long.txt?")`)
 	w.shot("approval-1200")
 	w.do(`[...document.querySelectorAll(".ask button")].find((b) => b.innerText === "No").click()`)
 	const fold = `document.querySelector("#entries .steps > summary")?.innerText.trim()`

@@ -41,7 +41,7 @@ func NewAsk(ask Ask, withdraw func(ctx context.Context, id string) error) tools.
 			}
 			waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 			defer cancel()
-			q := &chat.Question{ID: questionID(c), Choices: in.Choices, Whom: c.From.ID, Free: true}
+			q := &chat.Question{ID: questionID(c), Choices: in.Choices, Whom: c.From.ID, Asker: c.Asker(), Free: true}
 			index, text, by, err := ask(waiting,
 				chat.Reply{ID: "ask:" + c.Key(), To: c.At, For: c.Whose(), Group: c.Group, Text: in.Question, Ask: q})
 			if err == nil {

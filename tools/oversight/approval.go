@@ -78,9 +78,11 @@ func QuestionID(c tools.Call) string {
 func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
 	key := keyOf(c)
 	q := &chat.Question{
-		ID:      QuestionID(c),
-		Choices: []string{a.Texts.Yes, a.Texts.No},
-		Whom:    c.From.ID,
+		ID:       QuestionID(c),
+		Choices:  []string{a.Texts.Yes, a.Texts.No},
+		Whom:     c.From.ID,
+		Asker:    c.Asker(),
+		Approval: true,
 	}
 	r := chat.Reply{ID: "ask:approve/" + key, To: c.At, Group: c.Group, Text: a.withAsker(c, prompt), Ask: q}
 	if c.From.Role == chat.Owner {
@@ -95,6 +97,7 @@ func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
 		return r, errors.New("no owner can be asked")
 	}
 	q.Whom = ""
+	q.Asker = cmp.Or(q.Asker, c.From.Name, c.From.ID)
 	r.To = office
 	r.Group = false
 	c.Say(a.Texts.WaitingForOwner)

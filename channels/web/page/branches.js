@@ -157,7 +157,7 @@ const isCommand = (a) => a.querySelector(":scope > .text").textContent.startsWit
 
 // canRepeat reports whether another answer than a can be asked for.
 function canRepeat(a) {
-  if (!a.dataset.replies || a.querySelector(".ask")) return false;
+  if (!a.dataset.replies || a.matches(".asks")) return false;
   const to = document.querySelector(`article.you[data-id="${CSS.escape(a.dataset.replies)}"]`);
   return !to || !isCommand(to);
 }

@@ -2,6 +2,7 @@
 
 import { $, listen, person } from "./wire.js";
 import * as branches from "./branches.js";
+import * as cards from "./cards.js";
 import * as conversations from "./conversations.js";
 import * as menus from "./menus.js";
 import * as phone from "./phone.js";
@@ -29,6 +30,7 @@ listen({
   },
 });
 branches.start();
+cards.start();
 view.start();
 write.start();
 conversations.start();

@@ -1,5 +1,5 @@
 // What was not seen yet: marks in the list, a number in the title and on the icon of the tab. The conversation that
-// is open in a visible tab counts as seen, whatever was said in it.
+// is open in a visible tab counts as seen, whatever was said in it, but for questions.
 
 import { call, make, talk } from "./wire.js";
 
@@ -9,10 +9,9 @@ let list = [], title = document.title, latest = Number(document.body.dataset.las
 
 // mark returns the mark of a conversation in the list: that it waits for an answer, or how much is new.
 export function mark(t) {
-  if (t.id === talk) return [];
   const badge = (className, title, n, said) => [make("span", { className, title }, String(n), make("span", { className: "unseen" }, said))];
   if (t.asks) return badge("badge", "Waiting for your answer", t.asks, " waiting for your answer: ");
-  return t.unread ? badge("badge new", "New messages", t.unread, " new: ") : [];
+  return t.unread && t.id !== talk ? badge("badge new", "New messages", t.unread, " new: ") : [];
 }
 
 // count takes over the list of conversations.
@@ -49,9 +48,10 @@ function tell(pause = told ? 200 : 0) {
 
 let shown = -1;
 
-// paint shows the number in the title, and on the icons of the tab and of the app.
+// paint shows the number in the title, and on the icons of the tab and of the app. A question counts until it is
+// answered, also if it is in sight.
 function paint() {
-  const n = list.reduce((sum, t) => sum + (t.id === talk && visible() ? 0 : Math.max(t.unread ?? 0, t.asks ?? 0)), 0);
+  const n = list.reduce((sum, t) => sum + Math.max(t.id === talk && visible() ? 0 : (t.unread ?? 0), t.asks ?? 0), 0);
   document.title = n ? `(${n}) ${title}` : title;
   if (n === shown) return;
   shown = n;

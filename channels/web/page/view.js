@@ -20,6 +20,27 @@ function article(who) {
     make("div", { className: "text" }), make("footer", {}, make("time")));
 }
 
+// fragment returns what the server has rendered.
+function fragment(html = "") {
+  const t = make("template");
+  t.innerHTML = html;
+  return t.content;
+}
+
+// hold gives the focus to article a when the element that has it goes, so that a keyboard stays where it was.
+export function hold(a) {
+  a.tabIndex = -1;
+  a.focus({ preventScroll: true });
+}
+
+// clock shows the time that it has in the reader's words.
+function clock(time) {
+  const at = new Date(time.dateTime);
+  const day = at.toDateString() === new Date().toDateString() ? {} : { day: "numeric", month: "short" };
+  time.textContent = at.toLocaleString([], { ...day, hour: "numeric", minute: "2-digit" });
+  time.title = at.toLocaleString([], { dateStyle: "full", timeStyle: "medium" });
+}
+
 // write fills article a with entry e.
 function write(a, e) {
   const text = a.querySelector(":scope > .text");
@@ -30,18 +51,19 @@ function write(a, e) {
   if (e.versions) Object.assign(a.dataset, { versions: e.versions.join(" "), version: e.version ?? 0 });
   e.who === "parley" ? render(text, e.html) : (text.textContent = e.text);
   const old = a.querySelector(":scope > .ask");
-  if (old && !e.askHTML) keep(formKey(old), null);
-  a.querySelectorAll(":scope > :is(.files, .ask)").forEach((old) => old.remove());
+  if (old && (e.outcome || !e.ask)) keep(formKey(old), null);
+  if (old?.contains(document.activeElement)) hold(a);
+  a.querySelectorAll(":scope > :is(.asker, .files, .ask, .outcome)").forEach((old) => old.remove());
+  a.classList.toggle("asks", Boolean(e.isCard));
+  if (e.isCard) {
+    text.id = "what-" + e.ask.id;
+    text.before(fragment(e.askHead));
+  }
   const below = [];
   if (e.who === "parley") steps.fold(a, e);
   if (e.files?.length && !e.filesHTML) below.push(make("ul", { className: "files" }, ...e.files.map((f) => make("li", {}, shown(f)))));
-  for (const html of [e.filesHTML, e.askHTML]) {
-    const t = make("template");
-    t.innerHTML = html ?? "";
-    below.push(t.content);
-  }
-  text.after(...below);
-  a.querySelector("time").dateTime = e.time;
+  text.after(...below, fragment(e.filesHTML), fragment(e.askHTML));
+  a.querySelector(":scope > footer time").dateTime = e.time;
   finish(a);
 }
 
@@ -50,10 +72,7 @@ export const extend = (f) => more.push(f);
 
 // finish adds to an article, which the server may have rendered, what needs scripts.
 function finish(a) {
-  const time = a.querySelector("time"), at = new Date(time.dateTime);
-  const day = at.toDateString() === new Date().toDateString() ? {} : { day: "numeric", month: "short" };
-  time.textContent = at.toLocaleString([], { ...day, hour: "numeric", minute: "2-digit" });
-  time.title = at.toLocaleString([], { dateStyle: "full", timeStyle: "medium" });
+  a.querySelectorAll(":scope > :is(footer, .outcome) time").forEach(clock);
   const form = a.querySelector(":scope > form.ask");
   if (form) forms().then((f) => f.prepare(form));
   for (const img of a.querySelectorAll("img")) if (img.complete && !img.naturalWidth) broken(img);
@@ -99,6 +118,7 @@ async function answer(button) {
 // settle shows which choice was made, or with null that none is.
 export function settle(box, choice) {
   if (!box) return; // the question is over
+  if (choice !== null && box.contains(document.activeElement)) hold(box.closest("article"));
   for (const c of controls(box)) c.disabled = choice !== null;
   for (const b of box.querySelectorAll("button")) {
     b.disabled = choice !== null;

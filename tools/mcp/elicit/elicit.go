@@ -312,6 +312,7 @@ func (a *asking) put(ctx context.Context, name, text string, q chat.Question) (A
 	q.ID = id
 	q.Whom = c.From.ID
 	q.Alone = true
+	q.Asker = plain(a.server, maxLabel)
 	r := chat.Reply{ID: "ask:" + id, To: c.At, For: c.Whose(), Group: c.Group, Text: text, Ask: &q}
 	answer, err := a.inputs.config.Ask(ctx, r)
 	if err != nil && !errors.Is(context.Cause(ctx), tools.ErrClosing) {

@@ -1,50 +1,17 @@
-// Package question shows a question on the page: its buttons, and the form of one that asks for values.
-package question
+package cards
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"parley/chat"
 	"parley/forms"
-	"parley/response"
 )
 
 // maxLineLength is how many characters a text may have that is written in a single line.
 const maxLineLength = 100
-
-// Node returns the buttons of q, with its form if it has one.
-func Node(q *chat.Question) g.Node {
-	if len(q.Fields) == 0 {
-		return h.Div(h.Class("ask"), h.Role("group"), h.Aria("label", "Choose an answer"),
-			h.Data("question", q.ID), choiceButtons(q))
-	}
-	var fields g.Group
-	for i, f := range q.Fields {
-		if f.Format == chat.FormatDate || f.Format == chat.FormatDateTime {
-			f.Hint = "" // there is a calendar
-		}
-		fields = append(fields, formField{f, fmt.Sprintf("%s-%d", q.ID, i)}.node())
-	}
-	return response.ScriptForm(h.Class("ask form"), h.Aria("label", "Fill in and send"), g.Attr("novalidate"),
-		h.Data("question", q.ID), fields, h.Div(h.Class("choices"), choiceButtons(q)))
-}
-
-// choiceButtons returns a button for each choice. The one that sends values submits the form.
-func choiceButtons(q *chat.Question) (buttons g.Group) {
-	for i, choice := range q.Choices {
-		kind := "button"
-		if q.TakesValues(i) {
-			kind = "submit"
-		}
-		buttons = append(buttons, h.Button(h.Type(kind), h.Data("choice", strconv.Itoa(i)), g.Text(choice)))
-	}
-	return buttons
-}
 
 // A formField is a field of a form on the page. Parts of it have an ID that begins with id.
 type formField struct {
