@@ -328,6 +328,7 @@ func TestButtonsGoAfterRestart(t *testing.T) {
 		m.shows("Shall I?")
 		h.stop()
 		h = m.start(buttons)
+		admit(t, h)
 		a := ask(t, h, r)
 		say(t, m, by("2", "tomorrow"))
 		if !a.answered() || a.Text != "tomorrow" {
@@ -350,6 +351,7 @@ func TestButtonsGoAfterRestart(t *testing.T) {
 		h.stop()
 		m.on(nil)
 		h = m.start(buttons)
+		admit(t, h)
 		if b = ask(t, h, r); !b.answered() || b.Index != 0 {
 			t.Errorf("answered before the restart: %+v", b)
 		}

@@ -258,7 +258,7 @@ func (q *Question) TakesValues(choice int) bool { return len(q.Fields) > 0 && ch
 // An Outcome is how a Question ended.
 type Outcome struct {
 	Choice int       `json:"choice"`           // index in its Choices; -1 for none of them
-	Answer string    `json:"answer,omitempty"` // the choice, or words of the person's own; "": nobody waits for it any more
+	Answer string    `json:"answer,omitempty"` // the choice, or the person's own words; "": nobody waits any more
 	By     string    `json:"by,omitempty"`     // name of that person, if it is known
 	Filled string    `json:"filled,omitempty"` // the values of a form, as a list in Markdown
 	Time   time.Time `json:"time"`

@@ -2,6 +2,7 @@ package web
 
 import (
 	_ "embed"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func (p page) head() g.Node {
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/app.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/blocks.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/branches.css")),
-		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/cards.css")),
+		g.If(p.hasQuestions(), h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/cards.css"), h.ID("cards"))),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/looks.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/menus.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(p.Assets+"/steps.css")),
@@ -103,10 +104,14 @@ func (p page) head() g.Node {
 		preload("phone.js"),
 		preload("conversations.js"),
 		preload("branches.js"),
-		preload("cards.js"),
 		preload("menus.js"),
 		h.Script(h.Type("module"), h.Src(p.Assets+"/page.js")),
 	)
+}
+
+// hasQuestions reports whether questions are shown. Otherwise the script loads what they need when one is asked.
+func (p page) hasQuestions() bool {
+	return slices.ContainsFunc(p.Entries, func(e renderedEntry) bool { return e.Ask != nil })
 }
 
 // side returns the list of conversations.
@@ -131,7 +136,8 @@ func (p page) side() g.Node {
 	)
 }
 
-// node returns the item as HTML, of the same structure as in unread.js. Nothing is new in the conversation that is open.
+// node returns the item as HTML, of the same structure as in unread.js. Nothing is new in the conversation that is
+// open.
 func (i listItem) node() g.Node {
 	mark := func(class, title, said string, n int) g.Node {
 		return h.Span(h.Class(class), h.Title(title), g.Text(strconv.Itoa(n)), h.Span(h.Class("unseen"), g.Text(said)))

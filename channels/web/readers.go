@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -81,6 +82,10 @@ type pendingReply struct {
 	draftEvent []byte // of text; nil: not encoded yet
 	steps      chat.Steps
 	lastActive time.Time // time of the last sign of life
+
+	// below are the person's messages that came while it was being written and have no answer.
+	// It stands above them and what was said after them, and all else above it.
+	below []logEntry
 }
 
 type draftData struct {
@@ -90,6 +95,17 @@ type draftData struct {
 
 type busyData struct {
 	On bool `json:"on"`
+	// Before is the number of the entry above which the pending reply stands; 0: it is the last.
+	Before uint64 `json:"before,omitempty"`
+}
+
+// busyEvent encodes that a reply is pending, and where it stands. The caller holds mu.
+func (rm *room) busyEvent() sseEvent {
+	data := busyData{On: true}
+	if len(rm.pending.below) > 0 {
+		data.Before = rm.pending.below[0].Seq
+	}
+	return newEvent("busy", 0, data)
 }
 
 // A reader is a browser that follows the events of a room. The room keeps the latest
@@ -150,7 +166,7 @@ func (rm *room) pendingEvents(rd *reader) (events []sseEvent) {
 		rd.draftsTaken = rm.draftCount // it was abandoned
 		return nil
 	}
-	events = append(events, newEvent("busy", 0, busyData{true}))
+	events = append(events, rm.busyEvent())
 	for _, s := range rm.pending.steps {
 		events = append(events, stepEvent(rm.pending.replyID, s))
 	}
@@ -206,17 +222,29 @@ func (rm *room) reset() {
 func (rm *room) showEntry(e logEntry) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
-	ended := e.Who == whoAgent && e.Edits == 0 && (rm.pending.replyID == e.ID || rm.pending.replyID == "")
+	isNew := e.Who == whoAgent && e.Edits == 0
+	isLater := slices.ContainsFunc(rm.pending.below, func(m logEntry) bool { return e.answers(m.ID) })
+	ended := isNew && (rm.pending.replyID == e.ID || rm.pending.replyID == "" && !isLater)
 	rm.publishLocked(messageEvent(e))
-	if ended {
+	switch {
+	case ended:
 		rm.endPending()
+	case e.Who == whoPerson && !e.Again && rm.isActiveLocked():
+		rm.pending.below = append(rm.pending.below, e)
+	case isNew:
+		rm.pending.rise(e.answers)
 	}
+}
+
+// rise has the pending reply stand below messages that are answered.
+func (p *pendingReply) rise(isAnswered func(id string) bool) {
+	p.below = slices.DeleteFunc(p.below, func(e logEntry) bool { return isAnswered(e.ID) })
 }
 
 // endPending ends the pending reply. The caller holds mu.
 func (rm *room) endPending() {
 	rm.pending = pendingReply{}
-	rm.publishLocked(newEvent("busy", 0, busyData{false}))
+	rm.publishLocked(newEvent("busy", 0, busyData{}))
 }
 
 // isActiveLocked reports whether a reply is pending. The caller holds mu.
@@ -228,10 +256,14 @@ func (rm *room) isActive() bool {
 	return rm.isActiveLocked()
 }
 
-// setPending makes the reply with that ID the pending one. The caller holds mu.
-func (rm *room) setPending(reply string) {
-	if rm.pending.replyID != reply {
-		rm.pending = pendingReply{replyID: reply}
+// setPending makes r the pending reply. The caller holds mu.
+func (rm *room) setPending(r chat.Reply) {
+	if old := rm.pending; old.replyID != r.ID {
+		rm.pending = pendingReply{replyID: r.ID, below: old.below}
+		rm.pending.rise(func(id string) bool { return id == pageID(r.Quote) })
+		if old.replyID != "" { // it was abandoned
+			rm.publishLocked(rm.busyEvent())
+		}
 	}
 	rm.pending.lastActive = time.Now()
 }
@@ -247,7 +279,7 @@ func (rm *room) showDraft(r chat.Reply) {
 		}
 		return
 	}
-	rm.setPending(r.ID)
+	rm.setPending(r)
 	rm.pending.text = r.Text
 	rm.pending.draftEvent = nil
 	rm.draftCount++
@@ -262,7 +294,7 @@ func (rm *room) showBusy() {
 		rm.pending = pendingReply{}
 	}
 	rm.pending.lastActive = time.Now()
-	rm.publishLocked(newEvent("busy", 0, busyData{true}))
+	rm.publishLocked(rm.busyEvent())
 }
 
 // stepData is a tool call made for the reply with that ID.
@@ -276,7 +308,7 @@ type stepData struct {
 func (rm *room) showStep(r chat.Reply, s chat.Step) {
 	rm.mu.Lock()
 	defer rm.mu.Unlock()
-	rm.setPending(r.ID)
+	rm.setPending(r)
 	if s, news := rm.pending.steps.Add(s); news {
 		rm.publishLocked(stepEvent(r.ID, s))
 	}

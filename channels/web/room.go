@@ -280,9 +280,9 @@ func (rm *room) pageBefore(ctx context.Context, seq uint64) (es []renderedEntry,
 	return es, more, branch.last, nil
 }
 
-// orderEntries moves messages that the person sent while an answer was being written
-// behind that answer, unless they have an answer then: that one, or one that came meanwhile,
-// as those of commands do. It returns the IDs of the messages that have an answer.
+// orderEntries moves answers above messages that the person sent while they were being written, unless
+// these have an answer then: that one, or one that came meanwhile, as those of commands do. All else stays
+// where it was said. It returns the IDs of the messages that have an answer.
 func orderEntries(all []logEntry) (answered map[string]bool) {
 	answered = map[string]bool{}
 	for i, a := range all {
@@ -295,22 +295,16 @@ func orderEntries(all []logEntry) (answered map[string]bool) {
 		}
 		last := i
 		for j, e := range all[:i] {
-			if e.Who == whoPerson && (e.ID == a.Replies || slices.Contains(a.Also, e.ID)) {
+			if e.Who == whoPerson && a.answers(e.ID) {
 				last = j
 			}
 		}
-		if last == i { // what it answers is on an earlier page
-			continue
+		isLater := func(e logEntry) bool { return e.Who == whoPerson && !answered[e.ID] }
+		if place := slices.IndexFunc(all[min(last+1, i):i], isLater); place >= 0 {
+			place += last + 1
+			copy(all[place+1:i+1], all[place:i])
+			all[place] = a
 		}
-		var before, after []logEntry
-		for _, e := range all[last+1 : i] {
-			if e.Who == whoPerson && !answered[e.ID] {
-				after = append(after, e)
-			} else {
-				before = append(before, e)
-			}
-		}
-		copy(all[last+1:], slices.Concat(before, []logEntry{a}, after))
 	}
 	return answered
 }

@@ -99,15 +99,15 @@ func (c Card) buttons() (buttons g.Group) {
 // outcome says what was answered, by whom and when.
 func (c Card) outcome() g.Node {
 	o := c.Outcome
-	how, symbol, answer := "yes", "done", o.Answer
+	how, symbol := "yes", "done"
 	switch {
-	case answer == "":
-		how, symbol, answer = "gone", "close", "No longer asked"
+	case o.Answer == "":
+		how, symbol = "gone", "close"
 	case c.Question.Approval && o.Choice == 1:
 		how, symbol = "no", "close"
 	}
 	return h.Div(h.Class("outcome"), h.Data("how", how),
-		h.P(icon(symbol), h.Span(h.B(g.Text(answer)),
+		h.P(icon(symbol), h.Span(h.B(g.Text(cmp.Or(o.Answer, "No longer asked"))),
 			g.If(o.By != "", g.Text(" · "+o.By)), g.Text(" · "),
 			h.Time(h.DateTime(o.Time.UTC().Format(time.RFC3339)), g.Text(o.Time.UTC().Format("15:04 UTC"))))),
 		g.If(o.Filled != "", h.Div(h.Class("filled"), g.Raw(markdown.HTML(o.Filled)))))

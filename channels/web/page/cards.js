@@ -1,7 +1,7 @@
-// Questions that wait for an answer and are out of sight: a line at the top leads to the latest of them.
+// Loaded with the first question. Questions that wait for an answer and are out of sight: a line at the top leads to the latest of them.
 
-import { $ } from "./wire.js";
-import { extend, hold } from "./view.js";
+import { $, style } from "./wire.js";
+import { hold } from "./view.js";
 
 const line = $("here"), button = line.firstElementChild, inSight = new Set();
 
@@ -23,19 +23,17 @@ function show() {
   if (button.textContent !== text) button.textContent = text;
 }
 
-// watch has the question of article a looked after.
-function watch(a) {
+// watch looks after the question of article a.
+export function watch(a) {
   const box = a.querySelector(":scope > .ask");
   if (box) watcher.observe(box);
   else if (!line.hidden) show();
 }
 
-export function start() {
-  extend(watch);
-  button.onclick = () => {
-    const a = away()?.closest("article");
-    if (!a) return;
-    a.scrollIntoView({ block: a.offsetHeight > $("scroll").clientHeight ? "end" : "center" });
-    hold(a);
-  };
-}
+button.onclick = () => {
+  const a = away()?.closest("article");
+  if (!a) return;
+  a.scrollIntoView({ block: a.offsetHeight > $("scroll").clientHeight ? "end" : "center" });
+  hold(a);
+};
+if (!$("cards")) style("cards.css");

@@ -2,7 +2,6 @@
 
 import { $, listen, person } from "./wire.js";
 import * as branches from "./branches.js";
-import * as cards from "./cards.js";
 import * as conversations from "./conversations.js";
 import * as menus from "./menus.js";
 import * as phone from "./phone.js";
@@ -30,7 +29,7 @@ listen({
   },
 });
 branches.start();
-cards.start();
+view.extend((a) => a.querySelector(":scope > :is(.ask, .outcome)") && import("./cards.js").then((c) => c.watch(a)));
 view.start();
 write.start();
 conversations.start();

@@ -202,7 +202,11 @@ function draftOf(reply) {
 }
 
 export const handlers = {
-  busy: ({ on }) => (on ? work(true) : end()),
+  busy({ on, before }) {
+    if (!on) return end();
+    work(true);
+    arrange(before);
+  },
   draft({ reply, html }) {
     render(draftOf(reply).querySelector(".text"), html, false);
     work(true);
@@ -219,48 +223,73 @@ export const handlers = {
     }
     if (document.querySelector(`article[data-seq="${e.seq}"]`)) return;
     let a = e.who === "you" ? messageOf(e.id) : null;
-    if (e.who === "parley" && draft && (draft.dataset.id ?? e.id) === e.id) {
+    if (e.who === "parley" && draft && (draft.dataset.id ? draft.dataset.id === e.id : !accepted().some((m) => answers(e, m)))) {
       a = draft;
       draft = null;
       a.querySelector(".dots")?.remove();
     }
     a ??= article(e.who);
     write(a, e);
-    if (e.who === "you" && draft) pending.append(a); // below the pending reply
-    else move(a, entries);
-    if (e.replies) order(a, e);
-    if (e.who === "parley" && !draft?.dataset.id) end(); // otherwise another reply is still pending
+    for (const m of document.querySelectorAll("article.you")) if (answers(e, m)) m.dataset.answered = "";
+    const said = accepted();
+    if (draft && (e.who === "you" || said.length)) {
+      said.length ? said.at(-1).after(a) : pending.prepend(a); // below the pending reply
+      rise();
+    } else {
+      rise();
+      move(a, entries);
+      if (e.replies) order(a, e);
+    }
+    if (e.who === "parley" && !draft) end(); // otherwise another reply is still pending
     if (e.who !== "you") news(1);
     mark();
     attend();
   },
 };
 
-// order moves messages that the person sent while the answer a was being written behind
-// it, unless they have an answer: this one, or one that came meanwhile.
-function order(a, { replies, also = [] }) {
-  const answered = (m) => m.dataset.id === replies || also.includes(m.dataset.id);
+const answers = ({ replies, also = [] }, m) => Boolean(replies) && (m.dataset.id === replies || also.includes(m.dataset.id));
+const waits = (m) => m.classList.contains("you") && !("answered" in m.dataset);
+
+// order moves the answer a above messages that the person sent while it was being written, unless they have an
+// answer: this one, or one that came meanwhile. The server does the same.
+function order(a, e) {
   const before = [...entries.children].slice(0, [...entries.children].indexOf(a));
-  const last = before.findLastIndex(answered);
-  if (last >= 0) a.after(...before.slice(last + 1).filter((m) => m.classList.contains("you") && !("answered" in m.dataset)));
-  for (const m of accepted()) if (answered(m)) a.before(m);
-  for (const m of document.querySelectorAll("article.you")) if (answered(m)) m.dataset.answered = "";
+  const last = before.findLastIndex((m) => answers(e, m));
+  const later = last >= 0 && before.slice(last + 1).find(waits);
+  if (later) later.before(a);
 }
 
-// accepted returns the messages below the pending reply that are in the log.
+// accepted returns what stands below the pending reply and is in the log: a message of the person that came while it
+// was being written, and what was said after that.
 const accepted = () => [...pending.children].filter((m) => m.dataset.seq);
+
+// rise moves what stands below the pending reply above it, up to the first message without an answer, or to article first.
+function rise(first = accepted().find(waits)) {
+  for (const m of accepted()) {
+    if (m === first) return;
+    move(m, entries);
+  }
+}
+
+// arrange has the pending reply stand above entry number seq, or below all with 0.
+function arrange(seq) {
+  const first = seq ? document.querySelector(`article[data-seq="${seq}"]`) : null;
+  if (first?.parentNode === entries) pending.prepend(...[...entries.children].slice([...entries.children].indexOf(first)));
+  else rise(first);
+}
 
 function end() {
   if (draft?.dataset.id) draft = void draft.remove();
   work(false);
-  entries.append(...accepted());
+  rise(null);
 }
 
 // renew shows the entries es in place of all others.
 export function renew(es, hasMore) {
   entries.ariaLive = "off"; // screen readers must not announce them again
-  for (const m of accepted()) m.remove();
+  const below = accepted().map((m) => (m.remove(), m.dataset.seq));
   entries.replaceChildren(...es.map(fresh));
+  if (draft) arrange(below[0]);
   requestAnimationFrame(() => (entries.ariaLive = "polite"));
   entries.dataset.first = es.length ? Math.min(...es.map((e) => e.seq)) : 0;
   $("older").hidden = !hasMore;
@@ -276,9 +305,9 @@ function fresh(e) {
 
 // --- scrolling
 
-// attend scrolls an open question into view, which is above the pending reply.
+// attend scrolls an open question into view, which may be above the pending reply.
 function attend() {
-  const a = draft && atEnd() && entries.lastElementChild?.querySelector(".ask button:enabled")?.closest("article");
+  const a = draft && atEnd() && (accepted().at(-1) ?? entries.lastElementChild)?.querySelector(".ask button:enabled")?.closest("article");
   if (a) a.scrollIntoView({ block: a.offsetHeight > scroll.clientHeight ? "start" : "nearest" });
 }
 
