@@ -181,7 +181,7 @@ func TestUploadTooBig(t *testing.T) {
 func TestAssets(t *testing.T) {
 	h := newTestGateway(t)
 	for name, folder := range map[string]string{"page.js": "page", "page.css": "page", "icon.svg": "page", "highlight.min.js": "libraries", "temml.LICENSE.txt": "libraries"} {
-		path := "/assets/" + h.assets.digest + "/" + name
+		path := "/assets/" + h.assets.Digest + "/" + name
 		res, got := h.do("anna", "GET", path, nil)
 		if want, _ := embedded.ReadFile(folder + "/" + name); !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || got != string(want) || got == "" {
 			t.Errorf("%s: %v", path, res.Header)
@@ -210,7 +210,7 @@ func TestAssets(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"page.html", "..%2fpage.go", "x"} {
-		h.must(http.StatusNotFound, "anna", "GET", fmt.Sprintf("/assets/%s/%s", h.assets.digest, bad), nil)
+		h.must(http.StatusNotFound, "anna", "GET", fmt.Sprintf("/assets/%s/%s", h.assets.Digest, bad), nil)
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *Channel) servePage(req request) error {
 		Who:     req.who,
 		ID:      id,
 		Title:   displayTitle(id, req.conversation),
-		Assets:  "/assets/" + c.assets.digest,
+		Assets:  "/assets/" + c.assets.Digest,
 		MaxFile: c.cfg.MaxFile,
 		Blocked: c.blockedParts(req),
 	}

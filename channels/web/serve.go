@@ -76,7 +76,7 @@ func (c *Channel) routes() *http.ServeMux {
 		"DELETE /push":              unsubscribe(c.cfg.Notify),
 		"PUT /files":                c.uploadFile,
 		"GET /files/{file}/{name}":  c.downloadFile,
-		"GET /assets/{v}/{file}":    c.assets.serve,
+		"GET /assets/{v}/{file}":    func(req request) error { return c.assets.Serve(req.w, req.r) },
 		"GET /c/{id}/export/{form}": exportConversation,
 		"GET /menus":                c.menus.serve,
 		"POST /c/{id}/pin":          pinConversation,

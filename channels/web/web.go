@@ -9,6 +9,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,12 +23,16 @@ import (
 	"parley/channels"
 	"parley/channels/network"
 	"parley/channels/web/app"
+	"parley/channels/web/assets"
 	"parley/channels/web/notify"
 	"parley/channels/web/titles"
 	"parley/chat"
 	"parley/response"
 	"parley/store"
 )
+
+//go:embed page libraries
+var embedded embed.FS
 
 // Config is what a Channel needs.
 type Config struct {
@@ -69,7 +74,7 @@ type Channel struct {
 	cfg    Config
 	intake network.Intake
 	files  store.Table[chat.File] // by person and ID
-	assets *assets
+	assets *assets.Files
 	mux    *http.ServeMux
 	app    *app.Handler
 	bodies *network.Budget // of bytes of JSON requests in memory
@@ -105,10 +110,10 @@ func New(cfg Config) (*Channel, error) {
 		changed: c.publishListChange,
 	}
 	var err error
-	if c.assets, err = newAssets(); err != nil {
+	if c.assets, err = assets.New(embedded); err != nil {
 		return nil, fmt.Errorf("page of the browser chat: %w", err)
 	}
-	if c.app, err = app.New(c.assets.digest); err != nil {
+	if c.app, err = app.New(c.assets.Digest); err != nil {
 		return nil, fmt.Errorf("app of the browser chat: %w", err)
 	}
 	c.menus.channel = c

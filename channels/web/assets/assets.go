@@ -1,11 +1,11 @@
-package web
+// Package assets serves the files that a page is made of, compressed, for browsers to keep for good.
+package assets
 
 import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,57 +18,57 @@ import (
 	"parley/response"
 )
 
-//go:embed page libraries
-var embedded embed.FS
-
-// assets are the files of the page: our own, and the libraries that it loads when it first needs them.
-type assets struct {
-	// digest is of all files. It is part of their URLs, so that browsers can cache them for good and
+// Files are the files of a page: its own, and the libraries that it loads when it first needs them.
+type Files struct {
+	// Digest is of all files. It is part of their URLs, so that browsers can cache them for good and
 	// modules of one version find each other.
-	digest string
+	Digest string
 
+	files  fs.FS
 	mu     sync.Mutex
 	packed map[string][]byte // files that were asked for, compressed
 }
 
-func newAssets() (*assets, error) {
-	names, err := fs.Glob(embedded, "page/*")
+// New returns the files in the folders "page" and "libraries" of files.
+func New(files fs.FS) (*Files, error) {
+	names, err := fs.Glob(files, "page/*")
 	names = append(names, "libraries/SOURCES.txt") // which has the sums of the libraries
 	sum := sha256.New()
 	for _, name := range names {
-		body, bad := embedded.ReadFile(name)
+		body, bad := fs.ReadFile(files, name)
 		err = errors.Join(err, bad)
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(body), body)
 	}
-	return &assets{digest: hex.EncodeToString(sum.Sum(nil)[:8]), packed: map[string][]byte{}}, err
+	return &Files{Digest: hex.EncodeToString(sum.Sum(nil)[:8]), files: files, packed: map[string][]byte{}}, err
 }
 
-// serve sends a file of the page.
-func (a *assets) serve(req request) error {
-	name := req.r.PathValue("file")
-	body, err := embedded.ReadFile("page/" + name)
+// Serve sends the file that r names, of the version "v" that it names.
+func (a *Files) Serve(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("file")
+	body, err := fs.ReadFile(a.files, "page/"+name)
 	if err != nil {
-		body, err = embedded.ReadFile("libraries/" + name)
+		body, err = fs.ReadFile(a.files, "libraries/"+name)
 	}
 	if err != nil {
 		return response.Problem{Status: http.StatusNotFound, Text: "This file does not exist."}
 	}
-	h := req.w.Header()
+	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache")
-	if req.r.PathValue("v") == a.digest {
+	if r.PathValue("v") == a.Digest {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	h.Set("Vary", "Accept-Encoding")
-	if response.AcceptsGzip(req.r) {
+	if response.AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		body = a.compress(name, body)
 	}
-	req.writeBody(cmp.Or(mime.TypeByExtension(path.Ext(name)), "application/octet-stream"), body)
+	h.Set("Content-Type", cmp.Or(mime.TypeByExtension(path.Ext(name)), "application/octet-stream"))
+	_, _ = w.Write(body) // an error means that the client is gone
 	return nil
 }
 
 // compress returns body, which is the content of the file of that name, compressed.
-func (a *assets) compress(name string, body []byte) []byte {
+func (a *Files) compress(name string, body []byte) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.packed[name] == nil {
