@@ -241,8 +241,9 @@ func TestResendStopsNothing(t *testing.T) {
 		timetest.Sleep(30 * time.Second)
 		h.say("4", "/new")
 		h.deliver(after("6", "/search zebra", "3")) // a command leaves no branch, wherever it is given
+		h.deliver(after("7", "/undo", "3"))
 		timetest.Sleep(time.Hour)
-		h.want("I found nothing like that in what was said here.", "two")
+		h.want("I found nothing like that in what was said here.", "two", "I cannot undo anything here.")
 	})
 }
 
@@ -267,6 +268,11 @@ func TestGoingBackFromSubagent(t *testing.T) {
 		timetest.Sleep(time.Minute)
 		const left = "[The person went back to this place and left what was said since. What was done then stays done, with these tools: new_task]"
 		h.want("(Stopped.)", "parent: user "+left+" | user quick")
+		for r, err := range h.pool.Sessions().Journal(t.Context(), "test:1") {
+			if err != nil || r.Heard != nil && r.Heard.Account != "" {
+				t.Errorf("heard by way of a subagent: %+v, %v", r.Heard, err)
+			}
+		}
 	})
 }
 
