@@ -123,7 +123,7 @@ func (t *turn) steps() (line string, taken *chat.StepCounts) {
 	if t.kit == nil || t.session.State.Quiet {
 		return "", nil
 	}
-	return live.Summarize(t.pool.texts.Steps, t.kit, t.openTurn().Steps())
+	return live.Summarize(t.pool.texts.Steps, t.kit, t.openTurn().Steps(), t.openTurn().AllAnswers())
 }
 
 // conclude ends the turn with the model's last answer, and reports whether it did. A

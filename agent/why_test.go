@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,32 @@ func TestWhyInBranches(t *testing.T) {
 				}
 			}
 			h.sent = nil
+		}
+	})
+}
+
+// An answer of the model says whether tools were used for it; that of a command does not, nor one whose steps are hidden.
+func TestNoToolsUsed(t *testing.T) {
+	var taken []string
+	h := &house{tools: []tools.Tool{giving("save", tools.Hints{}, tools.Result{Text: "saved"})}}
+	h.conf = func(c *agent.Config) {
+		c.Send = func(_ context.Context, r chat.Reply) error {
+			n := "unknown"
+			if r.Taken != nil {
+				n = strconv.Itoa(r.Taken.All)
+			}
+			taken = append(taken, n)
+			return nil
+		}
+	}
+	h.model = script(calls(call("a", "save")), words("Saved it."), words("I saved it."), words("Hidden."))
+	play(t, h, func(h *house) {
+		for i, text := range []string{"save", "save", "/status", "/verbose off", "go"} {
+			h.say(strconv.Itoa(i), text)
+			synctest.Wait()
+		}
+		if got := strings.Join(taken, " "); got != "1 0 unknown unknown unknown" {
+			t.Errorf("tools used: %s", got)
 		}
 	})
 }

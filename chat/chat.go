@@ -317,6 +317,16 @@ type Step struct {
 	Took   int64          `json:"duration,omitempty"` // milliseconds
 
 	Pictures []string `json:"-"` // files of the workspace that it made or looked at, once Done
+
+	Receipt *Receipt `json:"receipt,omitempty"` // once its reply is there: how its call can be checked
+}
+
+// A Receipt is what else is known of the call that a Step was, for whoever wants to check what an answer claims.
+type Receipt struct {
+	Digest  string `json:"digest,omitempty"` // of the call and its result, as the audit log has it
+	By      string `json:"by,omitempty"`     // who approved the call
+	Note    string `json:"note,omitempty"`   // what became of it, if its State does not tell
+	Altered bool   `json:"altered,omitempty"`
 }
 
 // A StepState is the state of a Step.

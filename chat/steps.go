@@ -30,7 +30,8 @@ func (ss *Steps) Add(s Step) (merged Step, news bool) {
 	return merged, !reflect.DeepEqual(merged, old)
 }
 
-// StepCounts says of the steps to a reply how many there were, how they ended, and how long they took in all.
+// StepCounts says of the steps to a reply how many there were, how they ended, and how long they took in all. The
+// zero StepCounts says that no tool was used.
 type StepCounts struct {
 	All     int   `json:"all"`
 	Failed  int   `json:"failed,omitempty"`

@@ -166,8 +166,15 @@ func Outcome(m llm.Message, result tools.Result, most int) chat.Step {
 	return step
 }
 
-// Summarize returns one line about all steps of a turn, calls of tools of kit, and counts them.
-func Summarize(say texts.Steps, kit *tools.Kit, steps []chat.Step) (line string, taken *chat.StepCounts) {
+// Summarize returns one line about all steps of a turn, calls of tools of kit, and counts them, also if the model
+// answered and made no call.
+func Summarize(
+	say texts.Steps, kit *tools.Kit, steps []chat.Step, answers []llm.Message,
+) (line string, taken *chat.StepCounts) {
+	made := func(m llm.Message) bool { return len(m.Calls) > 0 }
+	if len(answers) > 0 && len(steps) == 0 && !slices.ContainsFunc(answers, made) {
+		return "", &chat.StepCounts{}
+	}
 	var shown []chat.Step
 	for _, s := range steps {
 		known, _ := kit.Tool(s.Tool)

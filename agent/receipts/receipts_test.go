@@ -111,3 +111,55 @@ func TestSuspendedTurns(t *testing.T) {
 		t.Errorf("in sight are %+v, %v", all, err)
 	}
 }
+
+// The steps of an answer have what /why says of its calls: who approved each, its receipt, and whether that stands for
+// what is stored.
+func TestReceiptsOfSteps(t *testing.T) {
+	by := finished("a")
+	by.Result.By = "Ann `the first`"
+	by.Result.Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	forged := finished("b")
+	forged.Result.Receipt = "0123456789abcdef"
+	sessions := conversation.NewSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC, texts.Speakers{})
+	err := sessions.Append(t.Context(), "test:1",
+		heard("1"), asked("a", "b"), by, forged, asked("c"), finished("c"), conversation.Record{RolledBack: "nothing"},
+		asked("d", "e"), started("d"), ended("1"), conversation.Record{Ended: &conversation.End{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	english := texts.English()
+	steps, err := timeline.Steps(t.Context(), sessions, &tools.Kit{}, &english.Agent, "test:1", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range steps {
+		got = append(got, fmt.Sprintf("%s %s: %+v", s.Call, s.State, *s.Receipt))
+	}
+	want := []string{
+		"a success: {Digest: By:Ann `the first` Note: Altered:false}",
+		"b success: {Digest:0123456789abcdef By: Note:its stored result is not the one that the receipt stands for Altered:true}",
+		"c success: {Digest: By: Note:found nothing of use, so I asked in other words Altered:false}",
+		"d interrupted: {Digest: By: Note:interrupted; it may have taken effect Altered:false}",
+		"e interrupted: {Digest: By: Note:not made Altered:false}",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the steps say\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	why := receipts.Why{Sessions: sessions, Texts: english.Agent.Why, Zone: time.UTC}
+	m := message("2")
+	m.Text = "/why"
+	told, err := why.Answer(t.Context(), m)
+	for _, want := range []string{
+		"1. `save`: done, 03:04:05, approved by Ann 'the first'\n2. `save`: its stored result is not the one that the receipt " +
+			"stands for, receipt `0123456789abcdef`\n3. `save`: done, found nothing of use, so I asked in other words\n" +
+			"4. `save`: interrupted; it may have taken effect\n5. `save`: not made\n",
+	} {
+		if err != nil || !strings.Contains(told, want) {
+			t.Errorf("/why tells %q, %v", told, err)
+		}
+	}
+	if none, err := timeline.Steps(t.Context(), sessions, &tools.Kit{}, &english.Agent, "test:1", ""); len(none) > 0 || err != nil {
+		t.Errorf("the steps of no reply are %v, %v", none, err)
+	}
+}

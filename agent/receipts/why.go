@@ -2,6 +2,7 @@ package receipts
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,9 +64,6 @@ func (w Why) line(c Call) string {
 		line += " `" + tip + "`"
 	}
 	line += ": " + w.outcome(c)
-	if c.Retried {
-		line += ", " + w.Texts.Retried
-	}
 	if !c.Result.Time.IsZero() {
 		line += ", " + c.Result.Time.In(w.Zone).Format("15:04:05")
 	}
@@ -81,18 +79,30 @@ func (w Why) line(c Call) string {
 	return line
 }
 
+// outcome tells what became of c.
 func (w Why) outcome(c Call) string {
+	note := Note(w.Texts, c)
 	switch c.Outcome {
-	case NotMade:
-		return w.Texts.NotMade
-	case Interrupted:
-		return w.Texts.Interrupted
-	case Altered:
-		return w.Texts.Altered
+	case Done:
+		return list(w.Texts.Done, note)
 	case Failed:
-		return w.Texts.Failed.With(code(conversation.Reason(c.Result.Text)))
+		return list(w.Texts.Failed.With(code(conversation.Reason(c.Result.Text))), note)
 	}
-	return w.Texts.Done
+	return note
+}
+
+// Note tells of c what is to be known besides whether it was done or failed.
+func Note(say texts.Why, c Call) string {
+	note := map[Outcome]string{NotMade: say.NotMade, Interrupted: say.Interrupted, Altered: say.Altered}[c.Outcome]
+	if c.Retried {
+		return list(note, say.Retried)
+	}
+	return note
+}
+
+// list returns the parts that are not empty, with commas between them.
+func list(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
 // code returns text as it may stand between backticks, or in a line of a list.

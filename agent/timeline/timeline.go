@@ -14,7 +14,10 @@ import (
 	"parley/tools"
 )
 
-const maxResult = 8000 // characters of a result
+const (
+	maxResult   = 8000 // characters of a result
+	maxApprover = 120  // bytes of who approved a call
+)
 
 // A Pool has the logs of sessions, and the tools that there are now.
 type Pool interface {
@@ -66,6 +69,12 @@ func step(kit *tools.Kit, say *texts.Agent, c receipts.Call) chat.Step {
 		}
 		s = s.Merge(news)
 		s.Pictures = news.Pictures
+	}
+	s.Receipt = &chat.Receipt{
+		Digest:  c.Result.Receipt,
+		By:      chat.Inline(c.Result.By, maxApprover),
+		Note:    receipts.Note(say.Why, c),
+		Altered: c.Outcome == receipts.Altered,
 	}
 	return s
 }

@@ -17,7 +17,7 @@ import (
 func TestAnswersInBrowser(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"blocks": showsBlocks, "finished blocks stay": blocksStay, "what cannot be read": unreadable, "hostile": hostileBlocks, "loads when needed": loadsWhenNeeded,
+		"blocks": showsBlocks, "finished blocks stay": blocksStay, "what cannot be read": unreadable, "hostile": hostileBlocks, "loads when needed": loadsWhenNeeded, "receipts": showsReceipts,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

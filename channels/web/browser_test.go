@@ -49,6 +49,7 @@ type home struct {
 	away  atomic.Bool              // nothing is answered
 	deaf  atomic.Bool              // messages are not taken
 	wrong atomic.Pointer[[]string] // what is wrong with the next values
+	steps []chat.Step              // to every reply
 	bytes atomic.Int64             // that were sent, headers left out
 	full  atomic.Bool              // uploads do not fit on the disk
 	who   atomic.Pointer[string]   // who is signed in; nil: the owner
@@ -74,8 +75,9 @@ func newHome(t testing.TB) *home {
 	var err error
 	h.Channel, err = web.New(web.Config{
 		Name: "web", Store: kept, MaxFile: 1 << 20, Log: slog.New(slog.DiscardHandler), Notify: notices,
-		Open: func(p string) (*os.File, error) { return os.Open(filepath.Join(h.dir, path.Base(p))) },
-		Save: h.save,
+		Open:  func(p string) (*os.File, error) { return os.Open(filepath.Join(h.dir, path.Base(p))) },
+		Save:  h.save,
+		Steps: func(context.Context, chat.SessionID, string) ([]chat.Step, error) { return h.steps, nil },
 		Models: func(context.Context, chat.Address, chat.Sender) ([]string, error) {
 			return []string{"fast", "thorough"}, nil
 		},

@@ -242,7 +242,8 @@ func (e renderedEntry) article() g.Node {
 		h.Div(h.Class("text"), textID, g.Raw(string(e.HTML))),
 		g.If(e.FilesHTML != "", g.Raw(string(e.FilesHTML))),
 		g.If(e.AskHTML != "", g.Raw(string(e.AskHTML))),
-		h.Footer(h.Time(h.DateTime(e.Time.UTC().Format(time.RFC3339)))),
+		h.Footer(h.Time(h.DateTime(e.Time.UTC().Format(time.RFC3339))),
+			g.If(e.Taken != nil && e.Taken.All == 0, h.Small(h.Class("none"), g.Text("no tools used")))),
 	)
 }
 

@@ -152,7 +152,7 @@ func (e logEntry) render() renderedEntry {
 		rendered.HTML = safeHTML(markdown.HTML(e.Text))
 	}
 	rendered.Branch = nil // of no use there
-	if e.Taken != nil {
+	if e.Taken != nil && e.Taken.All > 0 {
 		rendered.StepsLabel = e.Taken.Label()
 	}
 	if e.Ask != nil {

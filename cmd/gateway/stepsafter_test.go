@@ -78,4 +78,17 @@ func TestStepsStay(t *testing.T) {
 	w.until(`document.documentElement.scrollWidth === 390 && document.querySelector("#scroll").scrollWidth <= 390`)
 	w.do(`document.querySelector("#entries .steps .more").click()`)
 	w.shot("steps-390")
+
+	receipts := strings.Split(w.eval(`[...document.querySelectorAll("#entries .steps .facts code")].map((c) => c.textContent).join()`), ",")
+	w.says("/why")
+	w.until(`document.querySelector("#entries > :last-child .text li:nth-child(4)")`)
+	why := w.eval(`[...document.querySelectorAll("#entries > :last-child .text li")].map((l) => l.innerText.split("receipt ")[1]).join()`)
+	if len(receipts) != 4 || why != strings.Join(receipts, ",") {
+		t.Errorf("the steps have the receipts %q, and /why tells %q", receipts, why)
+	}
+	if got := w.eval(`String(document.querySelector("#entries > :last-child footer .none"))`); got != "null" {
+		t.Errorf("the answer of a command says %s of tools", got)
+	}
+	w.says("hello")
+	w.until(`document.querySelector("#entries > :last-child footer .none")?.innerText.includes("no tools used")`)
 }

@@ -8,6 +8,7 @@ const said = { wait: "waiting", doing: "running", success: "done", error: "faile
 
 // fold makes the steps of article a, whose entry e has come, one line; one that somebody opened stays open.
 export function fold(a, e) {
+  if (e.taken?.all === 0 && !a.querySelector("footer .none")) a.querySelector("footer").append(make("small", { className: "none" }, "no tools used"));
   const old = a.querySelector(":scope > .steps");
   if (old && old.dataset.mine === undefined) old.removeAttribute("open");
   if (e.steps && !e.stepsLabel && !old) a.prepend(make("p", { className: "steps" }, e.steps));
@@ -19,6 +20,7 @@ export function fold(a, e) {
   delete line.dataset.state;
   line.lastChild.textContent = e.stepsLabel;
   if (!old) a.prepend(box);
+  open(box);
 }
 
 // step shows news of a step of the reply that article a is to have. It returns whether the step begins.
@@ -90,13 +92,18 @@ async function open(box) {
   const list = box.querySelector("ul");
   if (!list.children.length) list.append(make("li", { className: "quiet" }, "Loading…"));
   try {
+    const { attest, legend } = await import("./receipts.js");
     const { steps } = await call("GET", `/c/${talk}/steps?reply=${encodeURIComponent(box.dataset.reply)}`);
+    const seen = new Set([...list.querySelectorAll("li:has(> [open])")].map((l) => l.dataset.call));
     const rows = steps.map((s) => {
       const li = row();
       show(li, s);
-      li.firstChild.open = false;
+      attest(li, s);
+      li.firstChild.open = seen.has(s.requestId);
       return li;
     });
+    box.querySelector(".legend")?.remove();
+    box.append(...legend(steps));
     list.replaceChildren(...(rows.length ? rows : [make("li", { className: "quiet" }, "These steps are not kept any more.")]));
   } catch (e) {
     delete box.dataset.loaded; // it can be opened again
