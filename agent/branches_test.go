@@ -480,25 +480,12 @@ func TestCrashInBranches(t *testing.T) {
 }
 
 // A branchLife is a life with branches.
-type branchLife struct {
-	life
-	paid atomic.Int64
-}
+type branchLife struct{ life }
 
 // run plays the conversation on a store that dies after so many operations, and returns
 // where that was.
 func (l *branchLife) run(life int) string {
-	m := newMortal(l.t, l.dir, life)
-	h := &house{t: l.t, store: m, conf: func(c *agent.Config) {
-		c.Send = func(ctx context.Context, r chat.Reply) error {
-			b, _ := json.Marshal(r)
-			return m.Queue("outbox").Push(ctx, r.ID, b)
-		}
-	}}
-	h.tools = []tools.Tool{tool("pay", func(context.Context) (string, error) {
-		return fmt.Sprintf("paid %d", l.paid.Add(1)), nil
-	})}
-	h.model = func(ctx context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
+	h, m := l.begin(life, func(ctx context.Context, r llm.Request, stream func(llm.Delta)) (llm.Message, error) {
 		last := r.Messages[len(r.Messages)-1]
 		switch {
 		case last.Role == llm.ToolRole:
@@ -507,8 +494,7 @@ func (l *branchLife) run(life int) string {
 			return calls(call(fmt.Sprint("c", len(r.Messages)), "pay")), nil
 		}
 		return parrot(ctx, r, stream)
-	}
-	h.start()
+	})
 	timetest.Sleep(2 * time.Minute) // what was left is answered: going back would stop it
 	synctest.Wait()
 	for _, m := range []chat.Message{
@@ -519,14 +505,7 @@ func (l *branchLife) run(life int) string {
 		timetest.Sleep(2 * time.Minute)
 		synctest.Wait()
 	}
-	timetest.Sleep(time.Minute)
-	synctest.Wait()
-	h.stop()
-	if err := m.Close(); err != nil {
-		l.t.Error(err)
-	}
-	where, _ := m.where.Load().(string)
-	return where
+	return l.end(h, m)
 }
 
 // check reads what the conversation came to.
@@ -570,7 +549,7 @@ func (l *branchLife) check() {
 			l.t.Errorf("message %s is answered %q, want %q", id, got, want)
 		}
 	}
-	if replies["2"] != "done" || l.paid.Load() > 1 {
-		l.t.Errorf("paid %d times, and said %q", l.paid.Load(), replies["2"])
+	if replies["2"] != "done" || l.runs.Load() > 1 {
+		l.t.Errorf("paid %d times, and said %q", l.runs.Load(), replies["2"])
 	}
 }

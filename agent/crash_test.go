@@ -152,17 +152,7 @@ type life struct {
 // run plays the conversation on a store that dies after so many operations.
 // It returns where that was, or "" if the conversation came to its end.
 func (l *life) run(life int) string {
-	m := newMortal(l.t, l.dir, life)
-	h := &house{t: l.t, store: m, conf: func(c *agent.Config) {
-		c.Send = func(ctx context.Context, r chat.Reply) error {
-			b, _ := json.Marshal(r)
-			return m.Queue("outbox").Push(ctx, r.ID, b)
-		}
-	}}
-	h.tools = []tools.Tool{tool("pay", func(context.Context) (string, error) {
-		return fmt.Sprintf("paid %d", l.runs.Add(1)), nil
-	})}
-	h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
+	h, m := l.begin(life, func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 		last := r.Messages[len(r.Messages)-1]
 		switch {
 		case last.Role == llm.ToolRole && strings.Contains(last.Text, "interrupted"):
@@ -173,12 +163,32 @@ func (l *life) run(life int) string {
 			return calls(call(fmt.Sprint("c", len(r.Messages)), "pay")), nil
 		}
 		return words("heard " + spoken(r, 1)), nil
-	}
-	h.start()
+	})
 	for _, m := range []chat.Message{message("1", "hello"), message("2", "pay"), message("3", "/new"), message("4", "bye")} {
 		l.say(h, m)
 		synctest.Wait()
 	}
+	return l.end(h, m)
+}
+
+// begin starts a pool with the tool on a store that dies after so many operations.
+func (l *life) begin(life int, model llm.ModelFunc) (*house, *mortal) {
+	m := newMortal(l.t, l.dir, life)
+	h := &house{t: l.t, store: m, model: model, conf: func(c *agent.Config) {
+		c.Send = func(ctx context.Context, r chat.Reply) error {
+			b, _ := json.Marshal(r)
+			return m.Queue("outbox").Push(ctx, r.ID, b)
+		}
+	}}
+	h.tools = []tools.Tool{tool("pay", func(context.Context) (string, error) {
+		return fmt.Sprintf("paid %d", l.runs.Add(1)), nil
+	})}
+	h.start()
+	return h, m
+}
+
+// end waits until nothing goes on, stops the pool, and returns where the store died.
+func (l *life) end(h *house, m *mortal) string {
 	timetest.Sleep(time.Minute)
 	synctest.Wait()
 	h.stop()
