@@ -86,7 +86,7 @@ var rooms = map[string]string{
 	"web/dashboard":         "chat llm response web/chart web/layout web/live web/traffic",
 	"web/live":              "response web/layout",
 	"web/observe":           "chat llm tools web/traffic",
-	"web/traffic":           "",
+	"web/traffic":           "store",
 	"web/layout":            "chat response",
 	"web/logs":              "chat redact response web/layout web/live",
 	"web/mcppages":          "chat response tools/mcp tools/mcp/manage tools/mcp/pins tools/mcp/signin web/layout",
@@ -94,6 +94,7 @@ var rooms = map[string]string{
 	"web/memorypages":       "chat memory response store web/layout",
 	"web/schedule":          "chat response scheduler scheduler/jobs scheduler/rehearsal web/layout when",
 	"web/peoplepages":       "channels/admission chat llm response store web/layout",
+	"web/talkpages":         "channels/markdown chat store web/layout",
 	"web/toolpages":         "chat response store tools tools/custom tools/policy web/layout",
 }
 
@@ -129,7 +130,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web channels/web/cards response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/logs web/mcppages web/memorypages web/peoplepages web/schedule web/toolpages",
+	"maragu.dev/gomponents": "channels/web channels/web/cards response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/logs web/mcppages web/memorypages web/peoplepages web/schedule web/talkpages web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "imports memory/skills",

@@ -54,3 +54,28 @@ type Find struct {
 	Session SessionID `json:"session"`
 	Entry   Entry     `json:"entry"` // its Text is the part around the words
 }
+
+// A Turn is what was said and done for a message, or for several, as an owner reads it.
+type Turn struct {
+	Parts []Part `json:"parts"`          // in their order
+	Open  bool   `json:"open,omitempty"` // it has not ended
+
+	// What models used for it, summaries included, and what that costs by the prices of today. Work of subagents
+	// is in conversations of its own.
+	Read     int     `json:"read"`    // tokens
+	Written  int     `json:"written"` // tokens
+	Cost     float64 `json:"cost,omitempty"`
+	Unpriced int     `json:"unpriced,omitempty"` // tokens of unknown price
+}
+
+// A Part is an Entry of a Turn, or a call with what came of it.
+type Part struct {
+	Entry Entry `json:"entry"` // of a call: that of kind Called
+
+	// Of a call:
+	Step    *Step  `json:"step,omitempty"`   // nil: it is no call
+	Result  string `json:"result,omitempty"` // all that the model read
+	By      string `json:"by,omitempty"`     // ID of the person who approved it
+	Receipt string `json:"receipt,omitempty"`
+	Retried bool   `json:"retried,omitempty"` // it found nothing of use, and the model did not see its result
+}

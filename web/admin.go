@@ -27,8 +27,10 @@ func (a *admin) views() []route {
 	show := a.pages
 	return slices.Concat(
 		a.dashboard(),
-		view("/owner/talks", "/api/sessions", "Conversations", a.conversations, show.conversations),
-		view("/owner/talks/{id}", "/api/sessions/{id}", "Conversation", a.conversation, show.conversation),
+		[]route{
+			{"GET /api/sessions", owner, serveJSON(a.conversations)},
+			{"GET /api/sessions/{id}", owner, serveJSON(a.conversation)},
+		},
 		view("/owner/usage", "/api/usage", "Usage", a.usage, show.usage),
 		view("/owner/tools", "/api/tools", "Tools", a.listTools, show.tools),
 		view("/owner/memory/changes", "/api/memory/changes", "Memory changes", a.changes, show.changes),

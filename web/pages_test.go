@@ -23,19 +23,14 @@ func TestRS5HostilePages(t *testing.T) {
 	for _, text := range webtest.Hostile {
 		for _, on := range []bool{true, false} {
 			made := map[string]g.Group{
-				"overview":      contents(p.attention(filled[Overview](text, on))),
-				"conversations": p.conversations(filled[conversations](text, on)),
-				"conversation":  p.conversation(filled[conversation](text, on)),
-				"usage":         p.usage(filled[usage](text, on)),
-				"tools":         p.tools(filled[toolList](text, on)),
-				"changes":       p.changes(filled[personMemory](text, on)),
-				"changed":       p.changed(filled[changed](text, on)),
-				"members":       p.members(filled[members](text, on)),
-				"events":        p.events(filled[events](text, on)),
+				"overview": contents(p.attention(filled[Overview](text, on))),
+				"usage":    p.usage(filled[usage](text, on)),
+				"tools":    p.tools(filled[toolList](text, on)),
+				"changes":  p.changes(filled[personMemory](text, on)),
+				"changed":  p.changed(filled[changed](text, on)),
+				"members":  p.members(filled[members](text, on)),
+				"events":   p.events(filled[events](text, on)),
 			}
-			all := filled[conversations](text, on)
-			all.Words = ""
-			made["all conversations"] = p.conversations(all)
 			for name, content := range made {
 				page := written(t, layout.Page("/owner", text, content))
 				if faults := webtest.Active(page); len(faults) > 0 {

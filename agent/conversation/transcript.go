@@ -34,13 +34,37 @@ func (ss *Sessions) Talks(ctx context.Context, prefix string) (talks []chat.Talk
 	return talks, nil
 }
 
+// A Passage is a record of a session with what people read of it. It stands for no record if the Record is zero.
+type Passage struct {
+	Record  Record
+	Entries []chat.Entry
+}
+
 // Transcript yields what was said in the session id, oldest first, all of its
 // conversations. In the place of damaged records that follow each other stands
 // one entry that says so (P21).
 func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2[chat.Entry, error] {
 	return func(yield func(chat.Entry, error) bool) {
+		for p, err := range ss.Passages(ctx, id) {
+			if err != nil {
+				yield(chat.Entry{}, err)
+				return
+			}
+			for _, e := range p.Entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Passages yields the records of the session id with the entries of its Transcript. A session that nobody knows
+// has none.
+func (ss *Sessions) Passages(ctx context.Context, id chat.SessionID) iter.Seq2[Passage, error] {
+	return func(yield func(Passage, error) bool) {
 		s, epoch := transcriptWriter{speakers: ss.speakers}, int64(0)
-		if e, removed := ss.removedEntry(ctx, id); removed && !yield(e, nil) {
+		if e, removed := ss.removedEntry(ctx, id); removed && !yield(Passage{Entries: []chat.Entry{e}}, nil) {
 			return
 		}
 		for r, err := range ss.Journal(ctx, id) {
@@ -48,25 +72,21 @@ func (ss *Sessions) Transcript(ctx context.Context, id chat.SessionID) iter.Seq2
 			case errors.Is(err, store.ErrNotFound):
 				return
 			case err != nil:
-				yield(chat.Entry{}, err)
+				yield(Passage{}, err)
 				return
 			}
-			var entries []chat.Entry
+			p := Passage{Record: r.Record}
 			if r.Epoch != epoch {
-				entries = ss.unreadable(ctx, id, &s)
+				p.Entries = ss.unreadable(ctx, id, &s)
 				s.anew, epoch = !s.at.IsZero(), r.Epoch
 			}
-			entries = append(entries, ss.entriesOf(ctx, id, &s, r)...)
-			for _, e := range entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-		}
-		for _, e := range ss.unreadable(ctx, id, &s) {
-			if !yield(e, nil) {
+			p.Entries = append(p.Entries, ss.entriesOf(ctx, id, &s, r)...)
+			if !yield(p, nil) {
 				return
 			}
+		}
+		if left := ss.unreadable(ctx, id, &s); len(left) > 0 {
+			yield(Passage{Entries: left}, nil)
 		}
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"parley/web/dashboard"
 	"parley/web/layout"
 	"parley/web/mcppages"
-	"parley/web/memorypages"
-	"parley/web/peoplepages"
 	"parley/web/toolpages"
 )
 
@@ -62,15 +60,12 @@ func (o ownerAPI) pages() (*dashboard.Dashboard, []layout.Pages) {
 		Store: o.app.store, DataDir: o.app.Config.DataDir, Zone: zone,
 		Models: func() (string, []string) { return o.app.now.Load().ModelNames() },
 	})
-	return board, []layout.Pages{
-		log, jobHostOf(o.app).pages(), o.configPages(),
-		&memorypages.Pages{Notes: o.app.knowledge.notes, Zone: zone, Audit: o.app.auditLog.Add},
-		&peoplepages.Pages{
-			Access: o.app.hub.Access(), Talks: o.app.pool.Sessions().Talks, Usage: o.app.pool.Budget().Usage,
-			Limit: func() (int, float64) { l := o.app.now.Load().Limits["person"]; return l.Tokens, l.Money },
-			Zone:  zone, Audit: o.app.auditLog.Add,
-		},
+	people := control.People{
+		Hub: o.app.hub, Pool: o.app.pool, Notes: o.app.knowledge.notes, Steps: o.app.texts.Agent.Steps,
+		Price: o.app.price, Zone: zone, Audit: o.app.auditLog.Add,
+		Limit: func() (int, float64) { l := o.app.now.Load().Limits["person"]; return l.Tokens, l.Money },
 	}
+	return board, append(people.Pages(), log, jobHostOf(o.app).pages(), o.configPages())
 }
 
 // toolAdmin returns what the pages of policy, custom tools and approvals show and do.

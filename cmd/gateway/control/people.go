@@ -1,0 +1,56 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"parley/agent"
+	"parley/agent/timeline"
+	"parley/channels"
+	"parley/llm"
+	"parley/memory"
+	"parley/texts"
+	"parley/web/layout"
+	"parley/web/memorypages"
+	"parley/web/peoplepages"
+	"parley/web/talkpages"
+)
+
+// People is what the pages about people show: who they are, what they said, and what is remembered of it.
+type People struct {
+	Hub   *channels.Hub
+	Pool  *agent.Pool
+	Notes *memory.Notes
+	Steps texts.Steps
+	Price func(model string, u llm.Usage) (cost float64, known bool)
+	Limit func() (tokens int, money float64) // of each person, a day
+	Zone  *time.Location
+	Audit func(kind, who, what string)
+}
+
+// Pages returns the pages about people.
+func (p People) Pages() []layout.Pages {
+	talks := p.Pool.Sessions()
+	reader := timeline.Reader{Pool: p.Pool, Texts: p.Steps, Price: p.Price}
+	return []layout.Pages{
+		&memorypages.Pages{Notes: p.Notes, Zone: p.Zone, Audit: p.Audit},
+		&talkpages.Pages{List: talks.Talks, Search: talks.Search, Turns: reader.Turns, Names: p.names, Zone: p.Zone},
+		&peoplepages.Pages{
+			Access: p.Hub.Access(), Talks: talks.Talks, Usage: p.Pool.Budget().Usage, Limit: p.Limit, Zone: p.Zone,
+			Audit: p.Audit,
+		},
+	}
+}
+
+// names returns what people call themselves who were let in by a code, by where they write: telegram:42.
+func (p People) names(ctx context.Context) (map[string]string, error) {
+	paired, err := p.Hub.Access().Paired(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, one := range paired {
+		names[one.At.Channel+":"+one.At.Chat] = one.Name
+	}
+	return names, nil
+}
