@@ -40,6 +40,7 @@ const (
 	BucketToolCache        = "toolCache"
 	BucketToolChoices      = "tool choices"
 	BucketToolStats        = "toolStats"
+	BucketTraffic          = "traffic"
 	BucketWebPasses        = "web/passes"
 	BucketWebPeople        = "web/people"
 
@@ -129,6 +130,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketToolCache, "results of tools", "tools, when they expire, or beyond 512"},
 		{"bucket", BucketToolChoices, "groups of tools they switched", "owners, who let people in: one value each"},
 		{"bucket", BucketToolStats, "statistics of tools", "owners, who reset them: one value per tool"},
+		{"bucket", BucketTraffic, "messages, turns and times to answer by the hour", "web/traffic, after 31 days"},
 		{"bucket", BucketWebPasses, "digests of sign-in links, cookies and API keys", "web, when they have expired"},
 		{"bucket", BucketWebPeople, "people invited to the web page", "owners, who invite them: one value each"},
 

@@ -102,4 +102,15 @@ func TestDashboard(t *testing.T) {
 	if before := board.eval(`String(window.before)`); before != "the same page" {
 		t.Errorf("the page was loaded again: %s", before)
 	}
+
+	const shown = `document.querySelector("#figures dd b").textContent + " " + document.querySelector("#messages .column[tabindex='0']").ariaLabel`
+	before := board.eval(shown)
+	s.stop()
+	s.start()
+	s.logs("prints a link that signs you in", 2)
+	board.visit(base + "/owner") // the counts outlive a restart
+	board.until(`document.getElementById("live").textContent === "Live" && ` + shown + ` === ` + strconv.Quote(before))
+	webtest.AxeEverywhere(board.ctx, t, "the dashboard after a restart")
+	keepPicture(t, board.ctx, "dashboard-history", 1200, "light")
+	keepPicture(t, board.ctx, "dashboard-history-phone", 390, "light")
 }

@@ -42,6 +42,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	outbox.Go(func() { g.auditLog.Run(work) })
 	outbox.Go(func() { g.cache.Run(work) })
 	outbox.Go(func() { g.stats.Run(work) })
+	outbox.Go(func() { g.observer.Traffic().Keep(work, g.store.Bucket(store.BucketTraffic), g.Log) })
 	outbox.Go(func() { g.mcp.Run(work) }) // turns that finish use it
 	run(&intake, func() error { return g.pool.Run(ctx) })
 	run(&intake, func() error { return g.receive(ctx) })

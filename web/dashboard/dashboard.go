@@ -102,7 +102,7 @@ func Assets() []string { return append(chart.Assets(), "dashboard.css", live.Ass
 
 // Today is what was done today, in numbers.
 type Today struct {
-	Since    time.Time       `json:"since"`   // when counting began: at midnight, or with the process
+	Since    time.Time       `json:"since"`   // when counting began: at midnight, or later if Parley is new
 	Traffic  traffic.Count   `json:"traffic"` // since then
 	Turns    int             `json:"turns"`   // these three of the whole day
 	Usage    llm.Usage       `json:"usage"`
@@ -119,6 +119,8 @@ type Today struct {
 	Disk     Disk            `json:"disk"`
 	Hours    []traffic.Count `json:"hours"` // the last 24
 	Days     []Day           `json:"days"`  // the last 30
+
+	TrafficDays []traffic.Count `json:"trafficDays"` // the last 30
 }
 
 // A ModelState is a model of the config, and what became of the requests to it.
@@ -152,6 +154,7 @@ func (d *Dashboard) Load(ctx context.Context) (t Today, err error) {
 	t.Models = d.models()
 	t.Disk = slow.disk
 	t.Hours = d.Traffic.Hours(24)
+	t.TrafficDays = d.Traffic.Days(now, 30)
 	var failed error
 	t.Work, err = d.Work(ctx)
 	t.Waiting, failed = d.Waiting(ctx)

@@ -21,7 +21,7 @@ import (
 func (d *Dashboard) figures(t Today) g.Node {
 	since := "since midnight"
 	if t.Since.Hour() != 0 || t.Since.Minute() != 0 {
-		since = "since " + t.Since.In(d.Zone).Format("15:04") + ", when Parley started"
+		since = "since " + t.Since.In(d.Zone).Format("15:04") + ", when counting began"
 	}
 	latency, p95 := "–", "no answer yet "+since
 	if t.Traffic.Answered > 0 {
@@ -132,7 +132,7 @@ func (d *Dashboard) hours(t Today) g.Node {
 		latency.Points = append(latency.Points, p)
 	}
 	if began := d.Traffic.Began(); time.Since(began) < 24*time.Hour {
-		note := "Counted since " + began.In(d.Zone).Format("15:04") + ", when Parley started."
+		note := "Counted since " + began.In(d.Zone).Format("15:04") + "."
 		traffic.Note, latency.Note = note, note
 	}
 	return g.Group{h.Div(h.Class("card"), traffic.Node()), h.Div(h.Class("card"), latency.Node())}
@@ -166,7 +166,42 @@ func (d *Dashboard) days(t Today) g.Node {
 		}
 		other.Points = append(other.Points, p)
 	}
-	return g.Group{h.Div(h.Class("card"), used.Node()), h.Div(h.Class("card"), other.Node())}
+	cards := append(g.Group{used.Node(), other.Node()}, d.trafficDays(t)...)
+	return g.Map(cards, func(c g.Node) g.Node { return h.Div(h.Class("card"), c) })
+}
+
+// trafficDays returns the charts of messages and of times to answer of the last 30 days.
+func (d *Dashboard) trafficDays(t Today) g.Group {
+	messages := chart.Chart{
+		ID: "messages", Title: "Messages, last 30 days", Whole: true, Empty: "No messages in the last 30 days.",
+		Series: []chart.Series{{Name: "messages"}},
+	}
+	latency := chart.Chart{
+		ID: "answers", Title: "Time to answer, last 30 days", Empty: "No answers in the last 30 days.", Format: seconds,
+		Series: []chart.Series{{Name: "median"}, {Name: "95th percentile", Mark: true}},
+	}
+	began := d.Traffic.Began()
+	for i, day := range t.TrafficDays {
+		p := chart.Point{Name: day.Start.Format("Monday, 2 January")}
+		if (len(t.TrafficDays)-1-i)%7 == 0 {
+			p.Tick = day.Start.Format("2 Jan")
+		}
+		p.Values = []float64{float64(day.Messages)}
+		if day.Start.AddDate(0, 0, 1).Before(began) {
+			p.Values = []float64{math.NaN()}
+		}
+		messages.Points = append(messages.Points, p)
+		p.Values = []float64{day.Median.Seconds(), day.Percentile95.Seconds()}
+		if day.Answered == 0 {
+			p.Values = []float64{math.NaN(), math.NaN()}
+		}
+		latency.Points = append(latency.Points, p)
+	}
+	if time.Since(began) < 29*24*time.Hour {
+		note := "Counted since " + began.In(d.Zone).Format("2 January") + "."
+		messages.Note, latency.Note = note, note
+	}
+	return g.Group{messages.Node(), latency.Node()}
 }
 
 // modelList returns how the models do.

@@ -1,9 +1,9 @@
-// Package traffic counts messages, turns, their durations and requests to models by the
-// hour, in memory since the start, for the owner's dashboard.
+// Package traffic counts messages, turns and their durations by the hour, and keeps them for 30 days, for the owner's
+// dashboard. What became of requests to models it knows since the start.
 package traffic
 
 import (
-	"maps"
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	kept    = 25  // hours: those of a day, and the one that has begun
-	samples = 400 // durations of an hour; of more, as many are drawn by chance
+	kept    = 31 * 24 * time.Hour // for how long hours are: for 30 days, and the one that has begun
+	samples = 400                 // durations of an hour; of more, as many are drawn by chance …
+	settled = 60                  // … and so many stay when the hour is over
 )
 
 // A Counter counts. The methods of a nil one do nothing; those of others may be called
 // concurrently.
 type Counter struct {
-	began time.Time
-
 	mu     sync.Mutex
+	began  time.Time       // when counting began, with the hours that were read
+	wrote  time.Time       // when changes were last handed to the store
 	hours  map[int64]*hour // by the Unix time of their beginning
 	models map[string]*Model
 }
@@ -30,6 +31,7 @@ type hour struct {
 	messages, turns, failed int
 	answered                int
 	took                    []time.Duration // of answers to people
+	changed                 bool            // since it was written
 }
 
 // New returns a Counter that begins now.
@@ -37,21 +39,39 @@ func New() *Counter {
 	return &Counter{began: time.Now(), hours: map[int64]*hour{}, models: map[string]*Model{}}
 }
 
-// Began returns when c began to count.
-func (c *Counter) Began() time.Time { return c.began }
+// Began returns when c began to count, or the earliest hour that it knows.
+func (c *Counter) Began() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.began
+}
 
-// current returns the hour that has begun, and forgets old ones. The caller holds mu.
+// current returns the hour that has begun, which is about to change. The caller holds mu.
 func (c *Counter) current() *hour {
-	now := time.Now()
-	key := now.Truncate(time.Hour).Unix()
+	key := time.Now().Truncate(time.Hour).Unix()
 	h := c.hours[key]
 	if h == nil {
+		for _, over := range c.hours {
+			over.settle()
+		}
 		h = &hour{}
 		c.hours[key] = h
-		oldest := now.Add(-kept * time.Hour).Unix()
-		maps.DeleteFunc(c.hours, func(began int64, _ *hour) bool { return began < oldest })
 	}
+	h.changed = true
 	return h
+}
+
+// settle makes the durations of h few. They stand for the same distribution.
+func (h *hour) settle() {
+	if len(h.took) <= settled {
+		return
+	}
+	slices.Sort(h.took)
+	few := make([]time.Duration, settled)
+	for i := range few {
+		few[i] = h.took[(2*i+1)*len(h.took)/(2*settled)]
+	}
+	h.took = few
 }
 
 // Message counts a message that came in.
@@ -99,51 +119,82 @@ type Count struct {
 	Percentile95 time.Duration `json:"p95,omitempty"`
 }
 
-// Hours returns the last n hours, at most 25, the latest last: the one that has begun.
+// Hours returns the last n hours, the latest last: the one that has begun.
 func (c *Counter) Hours(n int) []Count {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	now := time.Now().Truncate(time.Hour)
 	all := make([]Count, n)
 	for i := range all {
 		start := now.Add(time.Duration(i-n+1) * time.Hour)
-		all[i] = count(start, c.hours[start.Unix()])
+		all[i] = c.between(start, start.Add(time.Hour))
+	}
+	return all
+}
+
+// Days returns the last n days of the zone of now, the latest last: that of now.
+func (c *Counter) Days(now time.Time, n int) []Count {
+	all := make([]Count, n)
+	for i := range all {
+		day := func(more int) time.Time {
+			return time.Date(now.Year(), now.Month(), now.Day()-n+1+i+more, 0, 0, 0, 0, now.Location())
+		}
+		all[i] = c.between(day(0), day(1))
 	}
 	return all
 }
 
 // Since returns what was counted in the hours that began at start or later.
-func (c *Counter) Since(start time.Time) Count {
+func (c *Counter) Since(start time.Time) Count { return c.between(start, time.Now().Add(time.Hour)) }
+
+// between returns what was counted in the hours that began at start or later, and before end.
+func (c *Counter) between(start, end time.Time) Count {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var parts []*hour
 	for began, h := range c.hours {
-		if began >= start.Unix() {
+		if began >= start.Unix() && began < end.Unix() {
 			parts = append(parts, h)
 		}
 	}
-	return count(start, parts...)
+	return count(start, parts)
 }
 
-func count(start time.Time, parts ...*hour) Count {
+// A sample stands for several durations.
+type sample struct {
+	took   time.Duration
+	weight float64 // how many
+}
+
+func count(start time.Time, parts []*hour) Count {
 	all := Count{Start: start}
-	var took []time.Duration
+	var took []sample
 	for _, h := range parts {
-		if h == nil {
-			continue
-		}
 		all.Messages += h.messages
 		all.Turns += h.turns
 		all.Failed += h.failed
 		all.Answered += h.answered
-		took = append(took, h.took...)
+		for _, d := range h.took {
+			took = append(took, sample{d, float64(h.answered) / float64(len(h.took))})
+		}
 	}
-	slices.Sort(took)
-	if n := len(took); n > 0 {
-		all.Median = took[(n-1)/2]
-		all.Percentile95 = took[(n*95+99)/100-1]
-	}
+	slices.SortFunc(took, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
+	all.Median = quantile(took, .5)
+	all.Percentile95 = quantile(took, .95)
 	return all
+}
+
+// quantile returns the shortest duration that so much of all is no longer than: 0 of none.
+func quantile(all []sample, share float64) time.Duration {
+	var sum, sofar float64
+	for _, s := range all {
+		sum += s.weight
+	}
+	for _, s := range all {
+		sofar += s.weight
+		if sofar >= share*sum-1e-6 {
+			return s.took
+		}
+	}
+	return 0
 }
 
 // A Model is what became of the requests to a model since the start.
