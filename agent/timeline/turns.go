@@ -37,11 +37,18 @@ func (rd Reader) Turns(ctx context.Context, id chat.SessionID) (all []chat.Turn,
 			now.add(e)
 		}
 		now.read(p.Record)
-		if p.Record.Ended != nil {
+		switch {
+		case p.Record.Ended != nil:
 			all = now.end(all)
+		case p.Record.Suspended != nil:
+			all = now.suspend(all)
+		case p.Record.Resumed != "":
+			all = now.resume(all)
 		}
 	}
 	now.turn.Open = true
+	all = now.end(all)
+	now.turn = now.suspended
 	return now.end(all), nil
 }
 
@@ -50,8 +57,9 @@ type account struct {
 	reader Reader
 	kit    *tools.Kit
 
-	turn  chat.Turn
-	round int // parts before the calls of the last answer of the model
+	turn      chat.Turn
+	suspended chat.Turn // goes on later
+	round     int       // parts before the calls of the last answer of the model
 }
 
 // end appends the turn to all, and begins the next one.
@@ -65,6 +73,25 @@ func (a *account) end(all []chat.Turn) []chat.Turn {
 		all = append(all, a.turn)
 	}
 	a.turn, a.round = chat.Turn{}, 0
+	return all
+}
+
+// suspend puts the turn aside.
+func (a *account) suspend(all []chat.Turn) []chat.Turn {
+	held := a.turn
+	a.turn = a.suspended // mostly none
+	all = a.end(all)
+	held.Open = true
+	a.suspended = held
+	return all
+}
+
+// resume goes on with the turn that was put aside.
+func (a *account) resume(all []chat.Turn) []chat.Turn {
+	all = a.end(all)
+	a.turn = a.suspended
+	a.turn.Open = false
+	a.suspended = chat.Turn{}
 	return all
 }
 
