@@ -106,10 +106,28 @@ func (r *reader) readDay() error {
 	}
 	_, plain := number(w)
 	named := len(r.words) > 1 && slices.Contains([]string{"am", "pm", "a.m", "p.m", "o'clock", "oclock"}, r.words[1])
+	if plain && !named && len(r.words) > 1 && isMisspelt(r.words[1]) {
+		return notUnderstood(r.words[1])
+	}
 	if plain && !named {
 		return notUnderstood(w) // "9" may be anything unless "at" says that it is an hour
 	}
 	return r.readTimes()
+}
+
+// isMisspelt reports whether a word after a number is none that can stand there: in
+// "every 5 minuts" the number is not what is wrong.
+func isMisspelt(w string) bool {
+	singular := strings.TrimSuffix(w, "s")
+	_, isDay := weekdays[singular]
+	_, isSet := daySets[singular]
+	_, isPart := dayParts[singular]
+	_, isDate := months[w]
+	leads := slices.Contains([]string{
+		"and", "the", "from", "to", "until", "till", "every", "each", "today", "tomorrow", "past", "half", "quarter",
+	}, w)
+	return len(w) > 2 && strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" && unit(w) == "" &&
+		!isDay && !isSet && !isPart && !isDate && !leads
 }
 
 func twice(what string) error { return errors.New("that names more than one " + what) }

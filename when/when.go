@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -344,10 +343,11 @@ func (r *reader) readDelay() error {
 		return notUnderstood(strings.TrimSpace("in " + r.peek()))
 	}
 	r.next()
-	u := unit(r.next())
+	word := r.next()
+	u := unit(word)
 	switch {
 	case u == "":
-		return notUnderstood("in " + strconv.Itoa(n))
+		return notUnderstood(word)
 	case u == "month" || u == "year":
 		return fmt.Errorf("in %v: write the date, such as %q", span{n, u}, "24 december at 18:00")
 	}

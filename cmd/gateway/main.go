@@ -9,6 +9,7 @@ import (
 	"os"
 	_ "time/tzdata" // the zone of the config must be known on any machine
 
+	"parley/admin/commands"
 	"parley/config"
 	"parley/host"
 	"parley/store/bolt/dirlock"
@@ -47,7 +48,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return 0
 	case errors.As(err, &end):
 	case !p.begun: // cobra did not understand
-		end = exit{exitUsage, fmt.Errorf("%w\nusage: %s\n%s --help tells more", err, c.UseLine(), c.CommandPath())}
+		end = exit{exitUsage, commands.Misunderstood(c, err)}
 	default:
 		end = exit{exitFailure, err}
 	}
