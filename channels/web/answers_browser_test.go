@@ -210,12 +210,12 @@ func loadsWhenNeeded(t *testing.T, browser context.Context) {
 		t.Errorf("words load %s", got)
 	}
 	h.says(t, chat.Reply{ID: "code", Text: "```go\nvar x int\n```"})
-	b.until(`document.querySelector(".hljs-keyword")`)
+	b.until(`document.querySelector(".hljs-keyword") && performance.getEntriesByType("resource").some((r) => r.name.endsWith("highlight.css"))`)
 	if got := loaded(); got != "highlight.css,highlight.js,highlight.min.js" {
 		t.Errorf("code loads %s", got)
 	}
 	h.says(t, chat.Reply{ID: "formula", Text: "$x^2$"})
-	b.until(`document.querySelector("math")`)
+	b.until(`document.querySelector("math") && performance.getEntriesByType("resource").some((r) => r.name.endsWith("maths.css"))`)
 	if got := loaded(); got != "highlight.css,highlight.js,highlight.min.js,maths.css,maths.js,temml.min.js" {
 		t.Errorf("a formula loads %s", got)
 	}

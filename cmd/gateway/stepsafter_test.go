@@ -53,6 +53,9 @@ func TestStepsStay(t *testing.T) {
 	w.until(`document.querySelector(".ask button:enabled") && document.querySelector("article:has(.ask) > .text").innerText.startsWith("Delete long.txt?")`)
 	w.shot("approval-1200")
 	w.do(`[...document.querySelectorAll(".ask button")].find((b) => b.innerText === "No").click()`)
+	const decided = `/^No · .*\d/.test(document.querySelector(".asks > .outcome > p")?.innerText) && !document.querySelector(".ask, #talks .badge") &&
+		document.querySelector(".asker").innerText === "Parley asked for approval"`
+	w.until(decided)
 	const fold = `document.querySelector("#entries .steps > summary")?.innerText.trim()`
 	w.until(`/^4 steps( · [\d.]+ s)? · 1 failed · 1 not allowed$/.test(` + fold + `)`)
 
@@ -60,6 +63,7 @@ func TestStepsStay(t *testing.T) {
 	s.start()
 	s.face() // it listens
 	w.does(chromedp.Reload())
+	w.until(decided)
 	w.until(`/^4 steps( · [\d.]+ s)? · 1 failed · 1 not allowed$/.test(` + fold + `) && !document.querySelector("#entries .steps li")`)
 	w.does(chromedp.Click("#entries .steps > summary", chromedp.NodeVisible))
 	w.until(`[...document.querySelectorAll("#entries .steps li")].map((l) => l.dataset.tool + " " + l.dataset.tip + " " + l.dataset.state).join() ===

@@ -1,6 +1,7 @@
 package oversight
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
@@ -44,9 +45,11 @@ func TestWhoAsks(t *testing.T) {
 		"Delete **a**?\n\nThe scheduled job **j** asks for this. The background task `b` asks for this.\n\n- `x`: `y`": func(c *tools.Call) { c.Job, c.Task = "j", "b" },
 	} {
 		var got string
+		var asker string
 		a := Approver{
 			Ask: func(_ context.Context, r chat.Reply) (int, string, chat.Sender, error) {
 				got = r.Text
+				asker = r.Ask.Asker
 				return choiceNo, "", chat.Sender{}, nil
 			},
 			Office: func() (chat.Address, bool) { return chat.Address{Channel: "web"}, true },
@@ -58,6 +61,13 @@ func TestWhoAsks(t *testing.T) {
 		set(&c)
 		if _, _, err := a.Approve(t.Context(), c, "Delete **a**?\n\n- `x`: `y`"); err != nil || got != want {
 			t.Errorf("got  %q, %v\nwant %q", got, err, want)
+		}
+		name := cmp.Or(c.Task, c.Job)
+		if name == "" && c.From.Role == chat.User {
+			name = c.From.Name
+		}
+		if asker != name {
+			t.Errorf("%q is asked by %q, want %q", want, asker, name)
 		}
 	}
 }
