@@ -772,7 +772,7 @@ func (b *tab) asksForm(t *testing.T, q *chat.Question) channels.Receipt {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.until(`document.querySelector("form.ask")?.oninput && document.querySelectorAll("form.ask [data-field]").length === ` + fmt.Sprint(len(q.Fields)))
+	b.until(`[...document.styleSheets].some((s) => s.href?.endsWith("cards.css")) && document.querySelector("form.ask")?.oninput && document.querySelectorAll("form.ask [data-field]").length === ` + fmt.Sprint(len(q.Fields)))
 	return rc
 }
 
@@ -818,7 +818,7 @@ func fillsIn(t *testing.T, browser context.Context) {
 	b.typed("#f1-1", "@example.com")
 	b.until(`document.querySelector("#f1-1-wrong").hidden && !document.querySelector("#f1-1").ariaInvalid`)
 	b.do(chromedp.Reload()) // and waits: the page before it shows the same
-	b.until(`document.querySelector("form.ask")?.oninput && document.querySelector("#f1-1").value === "nobody@example.com"`)
+	b.until(`[...document.styleSheets].some((s) => s.href?.endsWith("cards.css")) && document.querySelector("form.ask")?.oninput && document.querySelector("#f1-1").value === "nobody@example.com"`)
 	eval[bool](b, `(document.querySelector("#f1-0").focus(), true)`)
 	b.enter(0) // sends, as in any form
 	a := b.hears(t, "").Answer

@@ -109,7 +109,7 @@ func (p page) head() g.Node {
 	)
 }
 
-// hasQuestions reports whether questions are shown. Otherwise the script loads what they need when one is asked.
+// hasQuestions reports whether questions are shown. Otherwise a script loads what they need.
 func (p page) hasQuestions() bool {
 	return slices.ContainsFunc(p.Entries, func(e renderedEntry) bool { return e.Ask != nil })
 }
@@ -187,6 +187,7 @@ func (p page) main() g.Node {
 				),
 				h.Div(h.ID("making")),
 				h.Div(h.ID("unsent")),
+				h.P(h.ID("told"), h.Class("unseen"), h.Role("status")),
 			),
 		),
 		messageForm(p.HasModels),

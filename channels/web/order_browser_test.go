@@ -79,6 +79,9 @@ func takenIn(t *testing.T, browser context.Context) {
 	ask.Text = "Delete **old.txt**?"
 	rc := o.asks(t, ask)
 	o.shows(t, "at a question", "Tidy up", "[Look 1 – running]", "Not the photos", "Delete old.txt?")
+	if got := eval[string](o.tab, `document.querySelector("#told").textContent`); !strings.HasPrefix(got, "Clean up asks for your approval") || !strings.Contains(got, "Delete old.txt?") {
+		t.Errorf("a screen reader is told %q", got)
+	}
 	third := o.tells(t, "Nor the songs")
 	o.shows(t, "after a question", "Tidy up", "[Look 1 – running]", "Not the photos", "Delete old.txt?", "Nor the songs")
 	o.shot("order-live")

@@ -1,4 +1,4 @@
-// Loaded with the first question. Questions that wait for an answer and are out of sight: a line at the top leads to the latest of them.
+// Questions that wait for an answer and are out of sight: a line at the top leads to the latest of them.
 
 import { $, style } from "./wire.js";
 import { hold } from "./view.js";

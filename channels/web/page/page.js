@@ -13,10 +13,14 @@ import * as write from "./write.js";
 const notify = () => import("./notify.js");
 const notifies = () => localStorage.getItem(`notify/${person}`);
 
+// What questions need is loaded with the first thing that is said: it is there when one is asked.
+const cards = () => import("./cards.js");
+
 let soon;
 listen({
   ...view.handlers,
   message(e) {
+    cards();
     branches.message(e);
     unread.note(e);
     if (notifies()) notify().then((n) => n.note(e, $("title").textContent));
@@ -29,7 +33,7 @@ listen({
   },
 });
 branches.start();
-view.extend((a) => a.querySelector(":scope > :is(.ask, .outcome)") && import("./cards.js").then((c) => c.watch(a)));
+view.extend((a) => a.querySelector(":scope > :is(.ask, .outcome)") && cards().then((c) => c.watch(a)));
 view.start();
 write.start();
 conversations.start();

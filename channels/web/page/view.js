@@ -234,6 +234,7 @@ export const handlers = {
     const said = accepted();
     if (draft && (e.who === "you" || said.length)) {
       said.length ? said.at(-1).after(a) : pending.prepend(a); // below the pending reply
+      if (e.who === "parley") $("told").textContent = a.innerText; // screen readers announce what comes to the entries only
       rise();
     } else {
       rise();
