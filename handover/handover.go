@@ -7,6 +7,7 @@
 package handover
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,7 +93,9 @@ func read(dir, name string) (*Note, error) {
 // A Move moves one folder to another.
 type Move struct {
 	From, To string // absolute
-	step     func() // for tests: called after each thing that a crash may leave done
+	// Instead has the files that are not copied as they are, but with this content, by their names in From.
+	Instead map[string][]byte
+	step    func() // for tests: called after each thing that a crash may leave done
 }
 
 // Do moves the data. No gateway may run on it. What an interrupted move has left in the new folder is
@@ -219,9 +222,13 @@ func (m Move) copyAll() error {
 			if link, err = os.Readlink(path); err != nil {
 				return err
 			}
-			err = os.Symlink(link, to)
+			err = os.Symlink(m.leads(link), to)
 		case info.Mode().IsRegular():
-			err = copyFile(to, path, info)
+			var in io.ReadCloser
+			if in, err = m.open(name, path); err != nil {
+				return err
+			}
+			err = copyFile(to, in, info)
 		}
 		if err != nil {
 			return err
@@ -234,11 +241,30 @@ func (m Move) copyAll() error {
 	})
 }
 
-func copyFile(to, from string, info fs.FileInfo) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
+// leads returns where a link leads in the new folder: an absolute one into the old folder would lead there for good.
+func (m Move) leads(link string) string {
+	if !filepath.IsAbs(link) {
+		return link
 	}
+	for _, path := range []func(string) (string, error){filepath.Abs, resolve} {
+		target, err := path(link)
+		if rest, is := strings.CutPrefix(target, m.From); err == nil && is && (rest == "" || rest[0] == '/') {
+			return m.To + rest
+		}
+	}
+	return link
+}
+
+// open opens what the file of that name has in the new folder.
+func (m Move) open(name, path string) (io.ReadCloser, error) {
+	if text, ok := m.Instead[name]; ok {
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}
+	return os.Open(path)
+}
+
+// copyFile writes in, which it closes, to a new file.
+func copyFile(to string, in io.ReadCloser, info fs.FileInfo) error {
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 	if err != nil {

@@ -134,6 +134,40 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestLinksInside: links in the folder that lead into it by its whole name lead into the new one afterwards; others lead
+// where they did.
+func TestLinksInside(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir+"/old")
+	links := map[string][2]string{
+		"whole": {dir + "/old/workspace/people", dir + "/new/workspace/people"}, "by-link": {dir + "/link/environment", dir + "/new/environment"},
+		"itself": {dir + "/old", dir + "/new"}, "dangling": {dir + "/old/none", dir + "/new/none"},
+		"relative": {"workspace", "workspace"}, "beside": {dir + "/older/x", dir + "/older/x"}, "away": {"/etc", "/etc"},
+	}
+	if err := os.Symlink(dir+"/old", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range links {
+		if err := os.Symlink(c[0], filepath.Join(dir, "old", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := Move{From: dir + "/old", To: dir + "/new", Instead: map[string][]byte{"config.json": []byte("{ }")}}
+	if err := m.Do(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range links {
+		if to, err := os.Readlink(filepath.Join(dir, "new", name)); err != nil || to != c[1] {
+			t.Errorf("%s leads to %s, %v, and not to %s", name, to, err, c[1])
+		}
+	}
+	old, err := os.ReadFile(dir + "/old/config.json")
+	text, err2 := os.ReadFile(dir + "/new/config.json")
+	if string(old) != "{}" || string(text) != "{ }" || errors.Join(err, err2) != nil {
+		t.Errorf("the config was %s and is %s, %v, %v", old, text, err, err2)
+	}
+}
+
 // TestRefusals checks that nothing is moved over other data, into itself, twice, or from under a gateway.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()

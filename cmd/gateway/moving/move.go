@@ -1,7 +1,10 @@
 package moving
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -28,10 +31,18 @@ func moveCommand(c Config) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := (handover.Move{From: t.DataDir, To: to}).Do(); err != nil {
+		m := handover.Move{From: t.DataDir, To: to}
+		changes, err := movePaths(t.Config, &m)
+		if err != nil {
+			return fmt.Errorf("move %s: %w", t.DataDir, err)
+		}
+		if err := m.Do(); err != nil {
 			return fmt.Errorf("move %s: %w", t.DataDir, err)
 		}
 		fmt.Fprintf(c.Out, "moved %s to %s\n", t.DataDir, to)
+		for _, change := range changes {
+			fmt.Fprintf(c.Out, "changed in %s: %s\n", filepath.Join(to, filepath.Base(t.Config)), change)
+		}
 		start := "parley --data " + quote(to)
 		if !isIn(t.Config, t.DataDir) {
 			fmt.Fprintf(c.Out, "kept %s, which is in another folder\n", t.Config)
@@ -45,6 +56,38 @@ func moveCommand(c Config) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// movePaths has m write the new places of what is moved into the config that moves along, and returns what that
+// changes. A config that stays must not name what moves.
+func movePaths(config string, m *handover.Move) (changes []string, err error) {
+	text, err := os.ReadFile(config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPaths(config, m.From, m.To)
+	if err != nil {
+		return nil, err
+	}
+	if !isIn(config, m.From) {
+		if all := p.stays(string(text)); len(all) > 0 {
+			const why = "%s, which stays, names %s in the folder that would move: it would go on to use the old one\n" +
+				"leave that key out if it says the default, or put the file into the folder as config.json, " +
+				"then move again"
+			return nil, fmt.Errorf(why, config, strings.Join(all, ", "))
+		}
+		return nil, nil
+	}
+	changed, changes, err := p.rewrite(string(text))
+	if err != nil || len(changes) == 0 {
+		return nil, err
+	}
+	name, err := filepath.Rel(m.From, config)
+	m.Instead = map[string][]byte{name: []byte(changed)}
+	return changes, err
 }
 
 // isIn reports whether path is below folder.

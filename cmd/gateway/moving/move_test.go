@@ -1,0 +1,112 @@
+package moving
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/imports"
+)
+
+// moved runs parley move on a folder with that config, whose place is given by its name. It returns what the config says
+// then, and what is printed. HERE in the texts is where the folders are.
+func moved(t *testing.T, dir, config, name string) (text, out string, err error) {
+	t.Helper()
+	old, to := filepath.Join(dir, "old"), filepath.Join(dir, "new")
+	file := filepath.Join(dir, name)
+	put := func(path, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(filepath.Join(old, "files", "note.txt"), "tea")
+	put(file, strings.ReplaceAll(config, "HERE", dir))
+	var b strings.Builder
+	cmd := moveCommand(Config{Out: &b, Target: func() (imports.Target, error) {
+		return imports.Target{DataDir: old, Workspace: filepath.Join(old, "files"), Config: file}, nil
+	}})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{to})
+	err = cmd.ExecuteContext(t.Context())
+	if rest, inside := strings.CutPrefix(name, "old/"); inside && err == nil {
+		file = filepath.Join(to, rest)
+	}
+	said, readErr := os.ReadFile(file)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	here := func(text string) string { return strings.ReplaceAll(text, dir, "HERE") }
+	if err != nil {
+		err = errors.New(here(err.Error()))
+	}
+	return here(string(said)), here(b.String()), err
+}
+
+// TestPathsMove: whatever in the config leads into the old folder leads into the new one after a move, however it is
+// written, and that is said.
+func TestPathsMove(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	if err := os.Symlink(filepath.Join(dir, "old"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	text, out, err := moved(t, dir, `{ // of "HERE/old"
+  "dataDir": "HERE/old/", "workspace": "HERE/old/files", "a": "~/old/files", "b": "../old/files", "c": "HERE/link/files",
+  "args": ["--dir=HERE/old/files:HERE/older", "x HERE/old y", "HERE/older", "HERE/oldest/old"], "d": "files", "e": "~/older", "f": "/etc",
+  "key": "\u0048\"\\", "g": "${NO_SUCH_THING}/old"
+}`, "old/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{ // of "HERE/new"
+  "dataDir": "HERE/new", "workspace": "HERE/new/files", "a": "HERE/new/files", "b": "HERE/new/files", "c": "HERE/new/files",
+  "args": ["--dir=HERE/new/files:HERE/older", "x HERE/new y", "HERE/older", "HERE/oldest/old"], "d": "files", "e": "~/older", "f": "/etc",
+  "key": "\u0048\"\\", "g": "${NO_SUCH_THING}/old"
+}`
+	if text != want {
+		t.Errorf("the config is\n%s, not\n%s", text, want)
+	}
+	if !strings.Contains(out, "\nchanged in HERE/new/config.json: HERE/old/files is now HERE/new/files\n") {
+		t.Errorf("it says\n%s", out)
+	}
+	old, err := os.ReadFile(filepath.Join(dir, "old", "config.json"))
+	if err != nil || !strings.Contains(string(old), dir+"/old/files") {
+		t.Errorf("the old config is %s, %v", old, err)
+	}
+}
+
+// TestPathsStay: where the old folder would go on to be used nothing is moved, and the error says why.
+func TestPathsStay(t *testing.T) {
+	t.Setenv("PLACE", "")
+	for name, c := range map[string]struct{ config, file, want string }{
+		"a config that stays": {
+			`{ "dataDir": "HERE/old", "workspace": "HERE/old/files" }`, "mine.json",
+			"HERE/mine.json, which stays, names HERE/old/files in the folder that would move",
+		},
+		"relative to a config that stays": {`{ "workspace": "../w/old/files" }`, "mine.json", ""},
+		"a variable": {
+			`{ "workspace": "${PLACE}/old/files" }`, "old/config.json",
+			"HERE/old/config.json names ${PLACE}/old/files, which is HERE/old/files: it would go on to use the old folder",
+		},
+		"only the data": {`{ "dataDir": "HERE/old" }`, "mine.json", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("PLACE", dir)
+			_, _, err := moved(t, dir, c.config, c.file)
+			_, there := os.Stat(filepath.Join(dir, "new"))
+			if c.want == "" {
+				if err != nil || there != nil {
+					t.Errorf("%v, %v", err, there)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || there == nil {
+				t.Errorf("%v, %v", err, there)
+			}
+		})
+	}
+}
