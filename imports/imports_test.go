@@ -554,3 +554,43 @@ func TestRelax(t *testing.T) {
 		}
 	}
 }
+
+// TestShortSecrets: what may be a secret in the arguments, the command or the address of an MCP server is not copied,
+// however short it is; what cannot be one is.
+func TestShortSecrets(t *testing.T) {
+	for _, c := range []struct {
+		server string
+		kept   []string // what the config has
+	}{
+		{`{"command": "npx", "args": ["-y", "@scope/server-files", "--api-key", "HIDE1", "--dir", "/home/ann/notes", "-v"]}`, []string{"@scope/server-files", "--api-key", "--dir", "/home/ann/notes", "-v"}},
+		{`{"command": "docker", "args": ["run", "-i", "--rm", "-e", "GH_PAT=HIDE2", "--env", "PIN=HIDE3", "--env=X_TOKEN=HIDE4", "mcp/github"]}`, []string{"run", "-i", "--rm", "-e", "--env", "mcp/github"}},
+		{`{"command": "x", "args": ["--token=HIDE5", "-H", "X-Mine: HIDE6", "--password", "HIDE7", "--auth-token", "HIDE8", "--verbose", "--port", "8080"]}`, []string{"-H", "--password", "--auth-token", "--verbose", "--port", "8080"}},
+		{`{"command": "npx", "args": ["mcp-remote", "https://mcp.example.com/s/HIDE9a7/mcp", "https://mcp.example.com/sse?k=HIDE10", "https://a:HIDE11@example.com", "https://mcp.example.com/v1/sse"]}`, []string{"mcp-remote", "https://mcp.example.com/v1/sse"}},
+		{`{"command": "x", "args": ["sk-HIDE12abc", "Hide13AbC9xyz"]}`, nil},
+		{`{"command": "server --key HIDE14 --fast"}`, nil},
+		{`{"url": "https://mcp.example.com/HIDE15x2/mcp"}`, nil},
+		{`{"url": "https://mcp.example.com/mcp?key=HIDE16"}`, nil},
+		{`{"url": "https://mcp.example.com/v1beta/mcp"}`, []string{"https://mcp.example.com/v1beta/mcp"}},
+		{`{"command": "uvx", "args": ["mcp-server-git", "--repository", "~/src", "--key", "--next", "word"]}`, []string{"mcp-server-git", "--repository", "~/src", "--key", "--next", "word"}},
+	} {
+		v, err := parseJSON([]byte(c.server))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSettings()
+		s.note = func(Item) {}
+		s.addServer("one", v, "mcp")
+		text, err := s.JSON("a test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Servers["one"] == nil || strings.Contains(strings.ToUpper(string(text)), "HIDE") {
+			t.Errorf("%s becomes\n%s", c.server, text)
+		}
+		for _, kept := range c.kept {
+			if !strings.Contains(string(text), `"`+kept+`"`) {
+				t.Errorf("%s: %s is not kept in\n%s", c.server, kept, text)
+			}
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -131,8 +130,7 @@ func plain(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 // address returns what stands in the config for an address: the variable name, if there may be a
 // secret in it.
 func (s *Settings) address(v value, name, from string) string {
-	u, err := url.Parse(v.text())
-	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if inAddress(v.text()) {
 		return s.secret(v, name, from)
 	}
 	return plain(v.text())
@@ -227,10 +225,17 @@ func (s *Settings) addServer(name string, v value, from string) {
 	}
 	server := &Server{Command: plain(v.get("command").text()), Env: map[string]string{}, Headers: map[string]string{}}
 	prefix := "mcp_" + clean + "_"
-	for i, arg := range v.get("args").list() {
-		text := plain(arg.text())
-		if looksSecret.MatchString(text) || len(text) >= 32 && !strings.ContainsAny(text, "/ ") {
-			text = s.secret(arg, fmt.Sprint(prefix, "arg_", i+1), fmt.Sprintf("%s.args[%d]", from, i))
+	if words := strings.Fields(v.get("command").text()); slices.Contains(secretArgs(words), true) && len(words) > 1 {
+		server.Command = s.secret(v.get("command"), prefix+"command", from+".command")
+	}
+	var args []string
+	for _, arg := range v.get("args").list() {
+		args = append(args, arg.text())
+	}
+	for i, isSecret := range secretArgs(args) {
+		text := plain(args[i])
+		if isSecret {
+			text = s.secret(value{args[i]}, fmt.Sprint(prefix, "arg_", i+1), fmt.Sprintf("%s.args[%d]", from, i))
 		}
 		server.Args = append(server.Args, text)
 	}

@@ -18,7 +18,6 @@ var ErrDamaged = errors.New("not a readable SQLite database")
 const (
 	maxDepth   = 20       // levels of a tree
 	maxPayload = 64 << 20 // bytes of one row
-	maxPages   = 1 << 20  // visits of pages in one table
 	maxColumns = 2000
 )
 
@@ -29,7 +28,7 @@ type File struct {
 	pageSize int
 	usable   int // bytes of a page without what is reserved at its end
 	count    uint32
-	visits   int
+	visited  map[uint32]bool // pages of the table that is being read: each belongs to one place of it
 }
 
 // Open reads the head of the database db of size bytes, and its write-ahead log wal, which
@@ -131,16 +130,15 @@ func (f *File) find(table string) (root uint32, columns []column, err error) {
 
 // walk calls do with the number and the values of each row of the tree below the page root.
 func (f *File) walk(root uint32, do func(int64, []any) error) error {
-	f.visits = 0
+	f.visited = map[uint32]bool{}
 	return f.descend(root, 0, do)
 }
 
 func (f *File) descend(number uint32, depth int, do func(int64, []any) error) error {
-	f.visits++
-	if depth > maxDepth || f.visits > maxPages {
-		return damaged("its pages refer to each other")
+	if depth > maxDepth {
+		return errCircle
 	}
-	p, err := f.page(number)
+	p, err := f.visit(number)
 	if err != nil {
 		return err
 	}
@@ -179,6 +177,17 @@ func (f *File) descend(number uint32, depth int, do func(int64, []any) error) er
 
 // Kinds of the pages of tables.
 const interiorPage, leafPage = 5, 13
+
+var errCircle = damaged("its pages refer to each other")
+
+// visit returns the page of that number, once for each table that is read.
+func (f *File) visit(number uint32) ([]byte, error) {
+	if f.visited[number] {
+		return nil, errCircle
+	}
+	f.visited[number] = true
+	return f.page(number)
+}
 
 // page returns the page of that number.
 func (f *File) page(number uint32) ([]byte, error) {
@@ -232,11 +241,7 @@ func (f *File) payload(p []byte, at, size int) ([]byte, error) {
 	}
 	next := binary.BigEndian.Uint32(p[at+local:])
 	for len(payload) < size {
-		f.visits++
-		if f.visits > maxPages {
-			return nil, damaged("its pages refer to each other")
-		}
-		over, err := f.page(next)
+		over, err := f.visit(next)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -119,6 +120,68 @@ func TestDamage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOnce checks that a table whose pages refer to each other ends after each of them was read once: a page that leads
+// back to itself in each of its cells would otherwise be visited a million times, and its rows told as often.
+func TestOnce(t *testing.T) {
+	db := read(t, "small.sqlite")
+	var leaf uint32
+	pages := len(db) / 512
+	for n := 2; n <= pages; n++ {
+		if db[(n-1)*512] == leafPage {
+			leaf = uint32(n)
+		}
+	}
+	changed := 0
+	for n := 2; n <= pages; n++ {
+		p := db[(n-1)*512 : n*512]
+		if p[0] != interiorPage {
+			continue
+		}
+		for i := range int(binary.BigEndian.Uint16(p[3:])) { // each leads to the same leaf
+			binary.BigEndian.PutUint32(p[binary.BigEndian.Uint16(p[12+2*i:]):], leaf)
+			changed++
+		}
+		binary.BigEndian.PutUint32(p[8:], leaf)
+	}
+	if changed < 2 {
+		t.Fatalf("%d references are changed", changed)
+	}
+	counted := &counter{ReaderAt: bytes.NewReader(db), pages: map[int64]int{}}
+	f, err := Open(counted, int64(len(db)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[any]int{}
+	err = f.Each("many", func(r Row) error {
+		rows[r["k"]]++
+		return nil
+	})
+	if !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+	for at, n := range counted.pages {
+		if n > 2 { // once to find the table, and once in it
+			t.Errorf("the page at %d was read %d times", at, n)
+		}
+	}
+	for id, n := range rows {
+		if n > 1 {
+			t.Errorf("row %v was told %d times", id, n)
+		}
+	}
+}
+
+// A counter counts how often each place is read.
+type counter struct {
+	io.ReaderAt
+	pages map[int64]int
+}
+
+func (c *counter) ReadAt(p []byte, at int64) (int, error) {
+	c.pages[at]++
+	return c.ReaderAt.ReadAt(p, at)
 }
 
 // TestCircle checks that pages that refer to themselves are an error.
