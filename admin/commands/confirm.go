@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -18,7 +19,7 @@ func (s commands) confirmed(c *cobra.Command, question string) *cobra.Command {
 	do := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !*sure {
-			if err := s.confirm(fmt.Sprintf(question, args[0])); err != nil {
+			if err := Confirm(s.config.In, s.config.Out, fmt.Sprintf(question, args[0])); err != nil {
 				return err
 			}
 		}
@@ -27,13 +28,13 @@ func (s commands) confirmed(c *cobra.Command, question string) *cobra.Command {
 	return c
 }
 
-// confirm returns nil if the person at the terminal says yes.
-func (s commands) confirm(question string) error {
-	in, isFile := s.config.In.(*os.File)
+// Confirm returns nil if the person at the terminal says yes.
+func Confirm(from io.Reader, out io.Writer, question string) error {
+	in, isFile := from.(*os.File)
 	if !isFile || !host.IsTerminal(in) {
 		return errors.New("nothing was changed: nobody can be asked here, so say --yes if you are sure")
 	}
-	fmt.Fprint(s.config.Out, question+" [y/N] ")
+	fmt.Fprint(out, question+" [y/N] ")
 	answer, _ := bufio.NewReader(in).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
 		return nil

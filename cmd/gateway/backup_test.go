@@ -91,7 +91,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	if out, code := w.run("", "restore", file); code == 0 {
 		t.Errorf("restored over data without --force: %s", out)
 	}
-	if out, code := w.run("", "restore", "--force", file); code != 0 || !strings.Contains(out, "before-restore") || !strings.Contains(out, "restored "+filepath.Join(w.dir, "parley.db")) || !strings.Contains(out, "kept ") {
+	if out, code := w.run("", "restore", "--force", "--yes", file); code != 0 || !strings.Contains(out, "before-restore") || !strings.Contains(out, "restored "+filepath.Join(w.dir, "parley.db")) || !strings.Contains(out, "kept ") {
 		t.Fatalf("restore: exit code %d: %s", code, out)
 	}
 	if got := w.exported(session); got != want {
@@ -128,7 +128,7 @@ func TestRestoredStoreIsSettled(t *testing.T) {
 	w.tg.Heal()
 	w.says(person+1, "heard slow")
 	w.stop()
-	out, code := w.run("", "restore", "--force", file)
+	out, code := w.run("", "restore", "--force", "--yes", file)
 	if code != 0 || !strings.Contains(out, "replies 1") {
 		t.Fatalf("restore: %d: %s", code, out)
 	}

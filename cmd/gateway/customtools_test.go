@@ -270,7 +270,7 @@ func TestBackupOfCustomTools(t *testing.T) {
 	if err := os.WriteFile(code, []byte("print('changed since')"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, status := w.run("", "restore", "--force", file)
+	out, status := w.run("", "restore", "--force", "--yes", file)
 	if status != 0 || !strings.Contains(out, "custom_tools") {
 		t.Fatalf("restore: %d: %s", status, out)
 	}

@@ -335,7 +335,7 @@ func TestTortureRestoreImages(t *testing.T) {
 		t.Fatalf("backup: %d: %s", code, out)
 	}
 	say("of late")
-	r := w.record("restore", "--force", archive)
+	r := w.record("restore", "--force", "--yes", archive)
 	restored := 0
 	for i := range bouts(6, 300) {
 		n := len(r.ops)
@@ -354,7 +354,7 @@ func TestTortureRestoreImages(t *testing.T) {
 			t.Errorf("what was restored is gone: %d: %s", code, out)
 		}
 		if code != 0 {
-			if out, code := v.run("", "restore", "--force", archive); code != 0 {
+			if out, code := v.run("", "restore", "--force", "--yes", archive); code != 0 {
 				t.Fatalf("cut at %d of %d: the second restore: exit code %d: %s", n, len(r.ops), code, out)
 			}
 			out = v.exported("console:local")

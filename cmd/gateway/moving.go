@@ -19,7 +19,9 @@ import (
 
 // movingCommands returns the commands that bring people to Parley, and Parley to another place.
 func (p *program) movingCommands() []*cobra.Command {
-	return moving.Commands(moving.Config{Out: p.stdout, Target: p.importTarget, Flags: p.flags, Restore: p.restore})
+	return moving.Commands(moving.Config{
+		In: p.stdin, Out: p.stdout, Target: p.importTarget, Flags: p.flags, Restore: p.restore,
+	})
 }
 
 // restore puts a backup in the place of the data. It returns the config file if that stays as it is.

@@ -267,13 +267,13 @@ func TestTortureRestore(t *testing.T) {
 	w.stop()
 	restored := 0
 	for range bouts(6, 60) {
-		w.killAfter(time.Duration(rnd.IntN(400))*time.Millisecond, "restore", "--force", file)
+		w.killAfter(time.Duration(rnd.IntN(400))*time.Millisecond, "restore", "--force", "--yes", file)
 		out, code := w.run("", "sessions", "export", session)
 		if code == 0 && !strings.Contains(out, "heard of old") {
 			t.Fatalf("it began without what was there: %q", out)
 		}
 		if code != 0 {
-			if out, code := w.run("", "restore", "--force", file); code != 0 {
+			if out, code := w.run("", "restore", "--force", "--yes", file); code != 0 {
 				t.Fatalf("the second restore: exit code %d: %s", code, out)
 			}
 			out = w.exported(session)
@@ -353,7 +353,7 @@ func TestTortureBackup(t *testing.T) {
 		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if out, code := other.run("", "restore", "--force", file); code != 0 {
+		if out, code := other.run("", "restore", "--force", "--yes", file); code != 0 {
 			t.Fatalf("half a backup was left: exit code %d: %s", code, out)
 		}
 		if got := other.exported(fmt.Sprintf("telegram:%d", person)); !strings.Contains(got, fmt.Sprint("heard hello ", i)) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/admin/commands"
 	"parley/backup"
 	"parley/handover"
 	"parley/imports"
@@ -25,6 +26,7 @@ import (
 
 // Config says what the commands work on.
 type Config struct {
+	In  io.Reader // a person at a terminal, who can be asked
 	Out io.Writer
 	// Target returns the Parley that something is imported into.
 	Target  func() (imports.Target, error)
@@ -45,11 +47,18 @@ func Commands(c Config) []*cobra.Command {
 
 // restoreCommand returns parley restore.
 func restoreCommand(c Config) *cobra.Command {
-	var force bool
+	var force, sure bool
 	const short = "Restore a backup, while no gateway runs"
 	cmd := &cobra.Command{Use: "restore FILE", Short: short, Args: cobra.ExactArgs(1)}
 	cmd.Flags().BoolVar(&force, "force", false, "move existing data to another folder first")
+	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask first")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if force && !sure {
+			const question = "Put %s in the place of the data that is there? That is moved to a folder beside it."
+			if err := commands.Confirm(c.In, c.Out, fmt.Sprintf(question, args[0])); err != nil {
+				return err
+			}
+		}
 		report, zone, kept, err := c.Restore(cmd.Context(), args[0], force)
 		if err != nil {
 			return err
