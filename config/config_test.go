@@ -488,3 +488,28 @@ func TestIsLean(t *testing.T) {
 		}
 	}
 }
+
+// TestListenGiven: the address of --listen takes the place of that of the file before anything is checked (R-S4), also
+// when the file is read again.
+func TestListenGiven(t *testing.T) {
+	parse := func(listen, src string) (*Config, error) {
+		return Parse(Source{File: "/etc/p.json", Data: "/d", Environ: Environ{}, Drivers: drivers(), Listen: listen}, []byte(src))
+	}
+	for _, c := range []struct{ listen, src, want string }{
+		{"127.0.0.1:1", `{}`, ""},
+		{"127.0.0.1:1", `{"http": {"listen": "0.0.0.0:1"}}`, ""}, // which alone would be a fault
+		{"0.0.0.0:1", `{}`, "http.adminToken: is missing, and http.listen lets other machines in"},
+		{"[::]:1", `{"http": {"listen": "127.0.0.1:1"}}`, "http.adminToken: is missing"},
+		{"0.0.0.0:1", `{"http": {"adminToken": "correct-horse-battery-staple-4711"}}`, ""},
+		{"0.0.0.0:1", `{"http": {"adminToken": "aaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}`, "http.adminToken: can be guessed"},
+		{"8080", `{"http": {"listen": "127.0.0.1:1"}}`, "--listen: must be an address and a port"},
+	} {
+		got, err := parse(c.listen, c.src)
+		switch {
+		case c.want == "" && (err != nil || got.HTTP.Listen != c.listen):
+			t.Errorf("--listen %s with %s: %v, %v", c.listen, c.src, got.HTTP.Listen, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("--listen %s with %s: %v, want %s", c.listen, c.src, err, c.want)
+		}
+	}
+}

@@ -19,6 +19,7 @@ type Source struct {
 	Data    string // default of dataDir, and what --data sets it to
 	Fixed   bool   // Data was given by --data: it wins over the file
 	Must    bool   // File was given by --config: it must exist
+	Listen  string // given by --listen: it wins over http.listen of the file
 	Environ Environ
 	Drivers Drivers
 }
@@ -80,6 +81,10 @@ func (c *Config) fill(s Source, d *decoder) {
 	c.Workspace = s.path(c.Workspace, filepath.Join(c.DataDir, "workspace"))
 	if len(c.Models) == 0 {
 		c.modelsByEnv(d)
+	}
+	if s.Listen != "" {
+		c.HTTP.Listen = s.Listen
+		d.origins["http.listen"] = "--listen"
 	}
 	for _, m := range c.Models {
 		set(&m.ContextWindow, 128_000)

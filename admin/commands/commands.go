@@ -68,6 +68,29 @@ func newGroup(use, short string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: onlyHelp, RunE: help}
 }
 
+// AddStandard adds the commands of cobra to root, which print help and scripts for shells. They refuse what they do
+// not know: by themselves they would print help, and succeed.
+func AddStandard(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			group := newGroup("completion", "")
+			c.Args = group.Args
+			c.RunE = group.RunE
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				of, rest, err := root.Find(args)
+				if err != nil {
+					return err
+				}
+				return cobra.NoArgs(of, rest)
+			}
+		}
+	}
+}
+
 // sessions returns the commands for past conversations.
 func (s commands) sessions() *cobra.Command {
 	all := newGroup("sessions", "List, read, search, export and delete past conversations")

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/admin"
+	"parley/admin/commands"
 	"parley/channels/console"
 	"parley/chat"
 	"parley/config"
@@ -33,6 +34,7 @@ type program struct {
 	environ        config.Environ
 	drivers        config.Drivers
 	file, data     string // flags
+	listen         string // likewise
 	text           string // to say in a chat, and leave
 	redact         redact.Redactor
 	level          slog.LevelVar
@@ -71,6 +73,7 @@ func (p *program) commands() *cobra.Command {
 	run.Flags().BoolVar(&p.service, "service", false, "use the last working config if the file is faulty: for services")
 	for _, c := range []*cobra.Command{root, run} {
 		c.Flags().BoolVar(&p.anew, "begin-anew", false, "start with an empty store or workspace if the last is gone")
+		c.Flags().StringVar(&p.listen, "listen", "", "serve HTTP at this `address`, not at http.listen of the config")
 	}
 	var chat *cobra.Command
 	chat = add("chat", "Chat in the terminal, through the running gateway if there is one",
@@ -103,6 +106,7 @@ func (p *program) commands() *cobra.Command {
 		_, err := fmt.Fprintln(p.stdout, "parley", version())
 		return err
 	})
+	commands.AddStandard(root)
 	return root
 }
 
@@ -254,6 +258,7 @@ func (p *program) keep(c *config.Config) (err error) {
 func (p *program) source() (config.Source, error) {
 	s := config.Source{
 		File: p.file, Must: p.file != "", Data: p.data, Fixed: p.data != "", Environ: p.environ, Drivers: p.drivers,
+		Listen: p.listen,
 	}
 	if s.Data == "" {
 		home, ok := p.environ.Lookup("HOME")

@@ -26,7 +26,8 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 	var front net.Listener
 	if c.HTTP.Listen != "" && !g.Chat {
 		fallback := ""
-		if c.HTTP.Listen == config.DefaultListen && c.HTTP.PublicURL == "" { // nobody chose it
+		chosen := c.HTTP.Listen != config.DefaultListen || c.HTTP.PublicURL != "" || c.Source.Listen != ""
+		if !chosen {
 			fallback = config.FreeListen
 		}
 		var err error

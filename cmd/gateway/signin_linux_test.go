@@ -16,6 +16,7 @@ import (
 
 	"parley/config"
 	"parley/requiretest"
+	"parley/tools/network/networktest"
 )
 
 // TestSignInLinkIsForTerminals: the output of a service is kept in logs, so it
@@ -167,5 +168,36 @@ func TestPortInUse(t *testing.T) {
 	<-chosen.proc.ended
 	if log := chosen.log.String(); !strings.Contains(log, "another program uses "+taken.Addr().String()) || chosen.proc.cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("exit %d: %s", chosen.proc.cmd.ProcessState.ExitCode(), log)
+	}
+}
+
+// TestListenFlag: --listen wins over the address of the config, at each start, and is kept to: even if it is the one
+// that nobody need choose, no other port is taken in its place.
+func TestListenFlag(t *testing.T) {
+	t.Parallel()
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	w := newTestGateway(t, echo)
+	w.more["http"] = map[string]any{"listen": taken.Addr().String()} // with which it could not start
+	wanted := networktest.FreeAddress(t)
+	w.args = []string{"run", "--listen", wanted}
+	w.start()
+	if w.base() != "http://"+wanted {
+		t.Errorf("the page is at %s, not at %s", w.base(), wanted)
+	}
+	w.visit()
+	usual, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", config.DefaultListen)
+	if err == nil {
+		defer usual.Close()
+	} // else somebody else has it, which does as well
+	strict := newTestGateway(t, echo)
+	strict.args = []string{"--listen", config.DefaultListen}
+	strict.start()
+	<-strict.proc.ended
+	if log := strict.log.String(); !strings.Contains(log, "another program uses "+config.DefaultListen) {
+		t.Errorf("it was not kept to the address: %s", log)
 	}
 }
