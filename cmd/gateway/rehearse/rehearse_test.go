@@ -418,7 +418,6 @@ func TestKilledRehearsal(t *testing.T) {
 	if err := os.Mkdir(underWay, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	rehearse.Sweep(slog.New(slog.DiscardHandler)) // it has no lock yet
 	unlock, err := dirlock.Lock(underWay, false)
 	if err != nil {
 		t.Fatal(err)
@@ -429,7 +428,11 @@ func TestKilledRehearsal(t *testing.T) {
 	if all := copies(); !slices.Equal(all, []string{underWay}) {
 		t.Errorf("there are %q", all)
 	}
-	if err := unlock(); err != nil {
-		t.Error(err)
+	if err := errors.Join(unlock(), os.Mkdir(filepath.Join(temp, "parley-rehearsal-new"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	rehearse.Sweep(slog.New(slog.DiscardHandler)) // as a start does: one has no lock yet
+	if all := copies(); !slices.Equal(all, []string{filepath.Join(temp, "parley-rehearsal-new")}) {
+		t.Errorf("after a start there are %q", all)
 	}
 }
