@@ -75,6 +75,7 @@ var headers = map[string]string{
 		"media-src 'self' blob:; frame-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; " +
 		"base-uri 'none'; " +
 		"frame-ancestors 'none'",
+	"Permissions-Policy":           "microphone=(self), camera=(), geolocation=(), payment=(), usb=()",
 	"X-Content-Type-Options":       "nosniff",
 	"X-Frame-Options":              "DENY",
 	"Referrer-Policy":              "no-referrer",

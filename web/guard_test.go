@@ -207,6 +207,7 @@ func TestHeaders(t *testing.T) {
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
 			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+			"Permissions-Policy": "microphone=(self), camera=(), geolocation=(), payment=(), usb=()",
 		} {
 			if h.Get(name) != want {
 				t.Errorf("%s: %s is %q", what, name, h.Get(name))

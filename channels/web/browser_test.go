@@ -51,6 +51,7 @@ type home struct {
 	wrong atomic.Pointer[[]string] // what is wrong with the next values
 	steps []chat.Step              // to every reply
 	bytes atomic.Int64             // that were sent, headers left out
+	mute  atomic.Bool              // the page may not use the microphone
 	full  atomic.Bool              // uploads do not fit on the disk
 	who   atomic.Pointer[string]   // who is signed in; nil: the owner
 	app   atomic.Pointer[app.Handler]
@@ -64,7 +65,7 @@ type home struct {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"media-src 'self' blob:; frame-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-func newHome(t testing.TB) *home {
+func newHome(t testing.TB, change ...func(*web.Config)) *home {
 	t.Helper()
 	h := &home{heard: make(chan chat.Message, 100), dir: t.TempDir()}
 	h.push = webpushtest.New(t)
@@ -73,7 +74,7 @@ func newHome(t testing.TB) *home {
 		Store: kept, Client: h.push.Client(), Log: slog.New(slog.DiscardHandler), Home: func() string { return h.at },
 	})
 	var err error
-	h.Channel, err = web.New(web.Config{
+	cfg := web.Config{
 		Name: "web", Store: kept, MaxFile: 1 << 20, Log: slog.New(slog.DiscardHandler), Notify: notices,
 		Open:  func(p string) (*os.File, error) { return os.Open(filepath.Join(h.dir, path.Base(p))) },
 		Save:  h.save,
@@ -87,7 +88,11 @@ func newHome(t testing.TB) *home {
 			}
 			return []chat.Find{{Session: "web:owner/first", Entry: chat.Entry{Kind: chat.Said, Text: "… the <b>wind</b> turns north …", Time: time.Now()}}}, nil
 		},
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	h.Channel, err = web.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +151,7 @@ func (h *home) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Permissions-Policy", "microphone=("+map[bool]string{false: "self"}[h.mute.Load()]+")")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	if r.Method != http.MethodGet && r.Header.Get("X-Parley") == "" {

@@ -126,6 +126,7 @@ func (c *Channel) uploadFile(req request) error {
 	case err != nil:
 		return fmt.Errorf("save upload: %w", err)
 	}
+	f.Voice = c.cfg.Hears && req.r.URL.Query().Has("voice")
 	saved, err := c.saveFile(req.r.Context(), req.who.ID, newID(), f)
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type page struct {
 	Blocked       []string        // parts that the policy blocks
 	Pinned        bool            // the conversation is pinned
 	HasModels     bool            // the person may choose among several
+	Hears         bool            // voice messages are understood
 }
 
 // icons are the symbols that icon shows.
@@ -190,7 +191,7 @@ func (p page) main() g.Node {
 				h.P(h.ID("told"), h.Class("unseen"), h.Role("status")),
 			),
 		),
-		messageForm(p.HasModels),
+		p.messageForm(),
 	)
 }
 
@@ -249,7 +250,7 @@ func (e renderedEntry) article() g.Node {
 }
 
 // messageForm returns the message box and what is shown above it.
-func messageForm(hasModels bool) g.Node {
+func (p page) messageForm() g.Node {
 	return response.ScriptForm(h.ID("write"), h.Aria("label", "Write a message"),
 		h.Button(h.Type("button"), h.ID("down"), hidden(true), icon("down"), g.Text("New messages")),
 		h.P(h.ID("state"), h.Role("status")),
@@ -258,8 +259,9 @@ func messageForm(hasModels bool) g.Node {
 		h.Div(h.Class("box"),
 			h.Input(h.Type("file"), h.ID("pick"), h.Multiple(), hidden(true)),
 			iconButton("attach", "clip", "Attach files"),
-			g.If(hasModels, iconButton("model", "model", "Choose a model", h.Aria("haspopup", "listbox"))),
+			g.If(p.HasModels, iconButton("model", "model", "Choose a model", h.Aria("haspopup", "listbox"))),
 			h.Textarea(h.ID("text"), h.Rows("1"), h.Aria("label", "Message"), h.Placeholder("Message"), h.AutoFocus()),
+			g.If(p.Hears, iconButton("record", "voice", "Record a voice message")),
 			h.Button(h.ID("send"), h.Aria("label", "Send"), icon("send")),
 		),
 		h.NoScript(h.P(

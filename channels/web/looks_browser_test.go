@@ -28,6 +28,7 @@ func TestLooksInBrowser(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"files": looksIntoFiles, "files are inert": inertPreviews, "theme": choosesTheme, "no flash": noFlash, "new messages": newMessages,
+		"voice": voice, "voice refused": voiceRefused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

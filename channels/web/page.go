@@ -53,6 +53,7 @@ func (c *Channel) servePage(req request) error {
 		Assets:  "/assets/" + c.assets.Digest,
 		MaxFile: c.cfg.MaxFile,
 		Blocked: c.blockedParts(req),
+		Hears:   c.cfg.Hears,
 	}
 	var err error
 	p.Entries, p.More, p.Last, err = req.room.pageBefore(ctx, math.MaxUint64)

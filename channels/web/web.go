@@ -51,6 +51,8 @@ type Config struct {
 	// Notify tells people who have no page open what was said; nil: nobody is told.
 	Notify *notify.Service
 
+	Hears bool // voice messages are understood, so the page can record them
+
 	// Titles names conversations after their first answer; nil: their first words stay.
 	Titles *titles.Service
 

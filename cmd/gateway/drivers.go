@@ -78,6 +78,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 			Open: g.files.OpenNamed, Save: g.attachments.Save, Forget: g.forgetSession,
 			Blocked: g.policy.Blocked, Models: toolboxOf(g).modelsOf, Role: jobHostOf(g).roleNow,
 			Page:       func() pushes.Page { return g.web },
+			Hears:      g.Config.Transcription != nil,
 			TitleModel: func() string { return g.now.Load().TitleModel() },
 		})
 		if err != nil {

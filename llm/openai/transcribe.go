@@ -65,6 +65,8 @@ func audioExtension(name string) string {
 		return ext
 	case ".aac":
 		return ".m4a"
+	case ".weba":
+		return ".webm"
 	}
 	return ".ogg" // the format of messengers, whatever extension they use
 }

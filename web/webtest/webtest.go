@@ -30,7 +30,8 @@ func Browser(t testing.TB) context.Context {
 	if exe == "" {
 		requiretest.Missing(t, "there is no chromium here")
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.UserDataDir(userData(t)), chromedp.Flag("hide-scrollbars", true))
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.UserDataDir(userData(t)), chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true)) // its microphone beeps
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)
 	}

@@ -49,7 +49,7 @@ async function bring(f) {
   f.li.append(f.bar);
   for (let wait = 1000; files.includes(f) && !f.id; wait = Math.min(2 * wait, 15e3)) {
     try {
-      const way = upload(f.blob, (part) => {
+      const way = upload(f.blob, f.voice, (part) => {
         f.bar.value = part;
         f.note.textContent = part < 1 ? `${Math.floor(part * 100)} % of ${size(f.size)}` : "Checking…";
       });

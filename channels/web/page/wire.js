@@ -236,8 +236,8 @@ export const command = (text) => call("POST", `/c/${talk}/messages`, { id: newID
 
 const uploadPatience = 60e3; // ms without any progress
 
-// upload sends the file f and calls progress with the fraction sent, from 0 to 1.
-export function upload(f, progress) {
+// upload sends the file f, which may be a voice message, and calls progress with the fraction sent, from 0 to 1.
+export function upload(f, voice, progress) {
   const x = new XMLHttpRequest();
   let stalled;
   const alive = () => {
@@ -248,7 +248,7 @@ export function upload(f, progress) {
     }, uploadPatience);
   };
   const done = new Promise((take, fail) => {
-    x.open("PUT", "/files?name=" + encodeURIComponent(f.name || "file"));
+    x.open("PUT", "/files?name=" + encodeURIComponent(f.name || "file") + (voice ? "&voice" : ""));
     for (const [k, v] of Object.entries(headers("application/octet-stream"))) x.setRequestHeader(k, v);
     x.upload.onprogress = (e) => (alive(), e.lengthComputable && progress(e.loaded / e.total));
     x.onload = () => (x.status < 300 ? take(JSON.parse(x.responseText)) : fail(refusal(x.status, x.responseText)));

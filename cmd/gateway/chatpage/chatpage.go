@@ -60,6 +60,7 @@ func New(c Config) (*web.Channel, error) {
 		Forget:    c.Forget,
 		Blocked:   c.Blocked,
 		Models:    c.Models,
+		Hears:     c.Hears,
 		Steps:     timeline.Of(c.Pool, &c.Texts.Agent),
 		Notify:    pushes.New(c.Store, c.Log, c.Page),
 		Titles: titles.New(titles.Config{
