@@ -187,6 +187,7 @@ func (p *program) serve(ctx context.Context, chat bool) error {
 		out = f
 	}
 	o.Log = redact.NewLog(out, &p.level, &p.redact, o.Recent)
+	slog.SetDefault(o.Log) // libraries write to the log of the standard library
 	o.Watch = func(ctx context.Context, apply func(*config.Config) error) { p.watch(ctx, c, o.Log, apply) }
 	if err := host.Harden(); err != nil {
 		o.Log.Debug("could not harden the process", "err", err)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	_ "time/tzdata" // the zone of the config must be known on any machine
 
@@ -26,6 +28,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == proxy.RelayCommand {
 		os.Exit(proxy.Relay(os.Args[2:]))
 	}
+	log.SetOutput(io.Discard) // what libraries say, until a gateway has a log for it
 	os.Exit(newProgram(drivers()).run(context.Background(), os.Args[1:]))
 }
 
