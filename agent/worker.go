@@ -354,7 +354,8 @@ func (w *worker) turn(deliveries []delivery) (err error) {
 	t := turn{
 		pool: w.pool, worker: w, deliveries: deliveries, live: live.NewView(w.pool.texts.Steps),
 		activity: &activity.Activity{
-			Since: time.Now(), Stop: stop, Said: first.Time, At: first.At, Options: first.InheritedOptions(),
+			Since: time.Now(), Stop: stop, Said: first.Time, At: first.At, From: first.From,
+			Options: first.InheritedOptions(),
 		},
 	}
 	if err := w.pool.activities.Enter(w.hard, w.id, t.activity, activity.ErrBusy); err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,14 @@ func (c *Config) Rules() (admission.Rules, error) {
 		owners = slices.Replace(owners, i, i+1, "web:"+WebOwner, "api:"+WebOwner)
 	}
 	return admission.NewRules(owners, allow)
+}
+
+// CheckOwners returns an error if there is no owner: then nobody could make one on a page again. A file may say so.
+func (c *Config) CheckOwners() error {
+	if len(c.Owners) > 0 {
+		return nil
+	}
+	return errors.New("owners: one is needed at least, or nobody may change anything here any more")
 }
 
 // Warnings returns which allow lists are open to everybody (R-S7), and which owners

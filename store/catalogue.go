@@ -9,6 +9,7 @@ const (
 	BucketAPIRequests      = "api asked"
 	BucketAudit            = "audit"
 	BucketBackground       = "background commands"
+	BucketBlocked          = "blocked"
 	BucketCoding           = "coding messages"
 	BucketCommands         = "commands done"
 	BucketDeadMessages     = "parked messages"
@@ -99,6 +100,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketAPIRequests, "API requests and their answers", "channels/api, after 48 hours"},
 		{"bucket", BucketAudit, "the end of the audit log", "nobody: one value"},
 		{"bucket", BucketBackground, "commands in the background", "tools/shell, a week after their end"},
+		{"bucket", BucketBlocked, "people and groups that are not heard", "owners, who unblock them"},
 		{"bucket", BucketCoding, "messages to coding sessions", "tools/mcp/serve, 48 hours after they were read"},
 		{"bucket", BucketCommands, "answers to owners' commands that were carried out", "channels, after 48 hours"},
 		{"bucket", BucketDeadMessages, "dead letters: messages not answered", "owners; retention.deadLetters"},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -58,12 +59,16 @@ type invited struct {
 type people struct {
 	invited store.Table[invited] // by name
 	passes  store.Table[pass]    // by kind and ID
+
+	// blocked reports whether an owner blocked the person of that name. nil: nobody is.
+	blocked func(ctx context.Context, name string) (bool, error)
 }
 
 // newPeople returns the people in s. A damaged record admits nobody and stays,
 // so that its name is given to nobody else.
-func newPeople(s store.Store) people {
+func newPeople(s store.Store, blocked func(ctx context.Context, name string) (bool, error)) people {
 	return people{
+		blocked: blocked,
 		invited: store.NewTable(s.Bucket(store.BucketWebPeople), store.Report[invited]),
 		passes:  store.NewTable(s.Bucket(store.BucketWebPasses), store.Report[pass]),
 	}
@@ -94,6 +99,12 @@ func (p people) may(ctx context.Context, name string) error {
 	}
 	if !who.Removed.IsZero() {
 		return store.ErrNotFound
+	}
+	if p.blocked == nil {
+		return nil
+	}
+	if blocked, err := p.blocked(ctx, name); err != nil || blocked {
+		return cmp.Or(err, store.ErrNotFound)
 	}
 	return nil
 }

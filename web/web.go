@@ -47,6 +47,8 @@ type Config struct {
 	// there is none.
 	SignIn http.Handler
 	Audit  func(kind, who, what string) // receives events for the audit log (R-S27)
+	// Blocked reports whether an owner blocked the person of that name. nil: nobody is.
+	Blocked func(ctx context.Context, name string) (bool, error)
 }
 
 // A Server serves sign-in, the owner's pages and what is mounted over HTTP.
@@ -70,7 +72,7 @@ func New(c Config) (*Server, error) {
 	s.access = &access{
 		adminSecret: c.Token,
 		names:       n,
-		people:      newPeople(c.Store),
+		people:      newPeople(c.Store, c.Blocked),
 		guesses:     newGuessLimit(),
 		audit:       c.Audit,
 	}
@@ -136,6 +138,16 @@ func (s *Server) Lasts(ctx context.Context, person, signIn string) (bool, error)
 		return false, nil
 	}
 	return err == nil && v.Person == person, err
+}
+
+// Disconnect ends the requests and streams of the person of that name, who may not sign in any more.
+func (s *Server) Disconnect(name string) {
+	s.access.open.Range(func(v, stop any) bool {
+		if who := v.(*visitor); who.ID == name && who.Role != chat.Owner {
+			stop.(context.CancelFunc)()
+		}
+		return true
+	})
 }
 
 // Home returns the address that links begin with.

@@ -26,6 +26,7 @@ type Activity struct {
 	Stop      context.CancelCauseFunc // ends it
 	Said      time.Time               // when the first message was said that it answers; zero if nobody can stop it
 	At        chat.Address            // where its answer goes
+	From      chat.Sender             // whom it answers
 	Options   *chat.RunOptions        // those of its first message
 	asked     time.Time               // when the person wrote /stop
 	askedBy   string                  // ID of that message; "" for a subagent

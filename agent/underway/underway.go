@@ -5,6 +5,7 @@ package underway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -112,4 +113,42 @@ func (l List) Stop(ctx context.Context, id, who string) (chat.Work, error) {
 		return w, store.ErrNotFound
 	}
 	return w, l.Subagents.CancelAll(ctx, waitedFor)
+}
+
+// StopAll stops what is under way for whoever is selects, as who asks: their turns, runs of their jobs, subagents, and
+// commands in their chats. Owners' own work goes on.
+func (l List) StopAll(ctx context.Context, is func(at chat.Address, from chat.Sender) bool, who string) error {
+	theirs := func(at chat.Address, from chat.Sender) bool { return from.Role != chat.Owner && is(at, from) }
+	ids := map[string]bool{}
+	for session, a := range l.Activities.All() {
+		if theirs(a.At, a.From) {
+			ids[turnPrefix+string(session)] = true
+		}
+	}
+	working, err := l.Subagents.Working(ctx, func(s tools.Subagent) bool { return theirs(s.At, s.From) })
+	if err != nil {
+		return err
+	}
+	for _, s := range working {
+		ids[taskPrefix+s.ID] = true
+	}
+	commands, err := l.commands(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range commands {
+		place, _, _ := strings.Cut(string(c.Session), "/")
+		at := max(strings.LastIndex(place, ":"), 0)
+		chatID := strings.TrimPrefix(place[at:], ":")
+		if is(chat.Address{Channel: place[:at], Chat: chatID}, chat.Sender{ID: chatID}) {
+			ids[commandPrefix+c.ID] = true
+		}
+	}
+	var errs []error
+	for id := range ids {
+		if _, err := l.Stop(ctx, id, who); err != nil && !errors.Is(err, store.ErrNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }

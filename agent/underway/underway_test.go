@@ -110,3 +110,54 @@ func TestStop(t *testing.T) {
 		}
 	}
 }
+
+// StopAll stops what is under way for somebody, and nothing of others or of owners.
+func TestStopAll(t *testing.T) {
+	ctx := t.Context()
+	var stopped []string
+	acts := activity.NewSet()
+	enter := func(at chat.Address, from chat.Sender) {
+		a := activity.Activity{Since: time.Now(), Said: time.Now().Add(-time.Minute), At: at, From: from}
+		a.Stop = func(error) { stopped = append(stopped, string(at.Session())) }
+		if err := acts.Enter(ctx, at.Session(), &a, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chatOf := func(id string) chat.Address { return chat.Address{Channel: "net", Chat: id} }
+	bert := chat.Sender{ID: "2", Role: chat.User}
+	enter(chatOf("2"), bert)
+	enter(chatOf("-100"), bert)
+	enter(chatOf("-200"), chat.Sender{ID: "3", Role: chat.User})
+	enter(chat.Address{Channel: "other", Chat: "2"}, bert)
+	enter(chat.Address{Channel: "net", Chat: "2", Thread: "7"}, chat.Sender{ID: "1", Role: chat.Owner})
+	super := subagents.New(subagents.Config{
+		Bucket:  mem.New().Bucket(store.BucketSubagents),
+		Log:     slog.New(slog.DiscardHandler),
+		Admit:   func(context.Context, *tools.Subagent) error { return nil },
+		Deliver: func(context.Context, chat.Message) error { return nil },
+		Stop:    func(session, _ chat.SessionID) { stopped = append(stopped, string(session)) },
+		Retry:   func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) },
+	})
+	for id, from := range map[string]chat.Sender{"aaaaaaaa": bert, "bbbbbbbb": {ID: "3", Role: chat.User}} {
+		c := tools.Subagent{ID: id, Call: id, Parent: "net:" + chat.SessionID(from.ID), At: chatOf(from.ID), From: from, Report: true, Said: time.Now(), Began: time.Now()}
+		if _, err := super.Spawn(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running := []subagents.BackgroundTask{{ID: "c1", Session: "net:2/9"}, {ID: "c2", Session: "net:3"}}
+	l := underway.List{Activities: acts, Subagents: super, Background: subagents.Background{
+		List: func(context.Context, chat.SessionID) ([]subagents.BackgroundTask, error) { return running, nil },
+		Stop: func(_ chat.SessionID, id string) int { stopped = append(stopped, id); return 1 },
+	}}
+	stopped = nil
+	is := func(at chat.Address, from chat.Sender) bool {
+		return at.Channel == "net" && (from.ID == "2" || at.Chat == "2")
+	}
+	if err := l.StopAll(ctx, is, "Anna"); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(stopped)
+	if want := []string{"agent:aaaaaaaa", "c1", "net:-100", "net:2"}; !slices.Equal(stopped, want) {
+		t.Errorf("stopped %q, want %q", stopped, want)
+	}
+}

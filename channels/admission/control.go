@@ -28,6 +28,7 @@ type Control struct {
 	rules      atomic.Pointer[Rules]
 	requests   store.Table[Pairing] // by code
 	paired     store.Table[Pairing] // by personKey
+	blocked    store.Table[Block]   // by blockKey
 	requesting sync.Mutex           // held while a request is made
 }
 
@@ -40,6 +41,7 @@ func NewControl(cfg Config) *Control {
 		cfg:      cfg,
 		requests: store.NewTable(requests, store.Forget[Pairing](cfg.Log, "pairing request")),
 		paired:   store.NewTable(paired, store.Forget[Pairing](cfg.Log, "pairing")),
+		blocked:  store.NewTable(cfg.Store.Bucket(store.BucketBlocked), keepBlocked),
 	}
 	c.SetRules(Rules{})
 	return c
@@ -54,7 +56,13 @@ func (c *Control) Rules() Rules { return *c.rules.Load() }
 // RoleOf returns the role of the sender of m, whatever kind of message it is.
 func (c *Control) RoleOf(ctx context.Context, m chat.Message) (chat.Role, error) {
 	role := c.Rules().Role(m.At.Channel, m.From.ID)
-	if role != chat.Unknown || m.From.ID == "" {
+	if role == chat.Owner || m.From.ID == "" {
+		return role, nil
+	}
+	if blocked, err := c.isBlockedAt(ctx, m); err != nil || blocked {
+		return chat.Unknown, err
+	}
+	if role != chat.Unknown {
 		return role, nil
 	}
 	_, _, err := c.paired.Get(ctx, personKey(m.At.Channel, m.Account, m.From.ID))
@@ -72,7 +80,13 @@ func (c *Control) RoleOf(ctx context.Context, m chat.Message) (chat.Role, error)
 // have at that time (R-S24).
 func (c *Control) Role(ctx context.Context, channel, id string) (chat.Role, error) {
 	role := c.Rules().Role(channel, id)
-	if role != chat.Unknown || id == "" {
+	if role == chat.Owner || id == "" {
+		return role, nil
+	}
+	if blocked, err := c.IsBlocked(ctx, channel, id); err != nil || blocked {
+		return chat.Unknown, err
+	}
+	if role != chat.Unknown {
 		return role, nil
 	}
 	for key, err := range c.paired.Keys(ctx, channel+"\x00") {

@@ -99,11 +99,14 @@ func (c *Control) Unpair(ctx context.Context, channel, sender string) (found boo
 
 // Request returns the pairing that the sender of m should be told of, and makes it
 // if necessary. It reports false if the sender is to get no answer: to each of them
-// one code is told per hour, and to all together ten per minute. The same message
-// always gets the same pairing.
+// one code is told per hour, and to all together ten per minute. Who is blocked gets
+// none. The same message always gets the same pairing.
 func (c *Control) Request(ctx context.Context, m chat.Message) (Pairing, bool, error) {
 	c.requesting.Lock()
 	defer c.requesting.Unlock()
+	if blocked, err := c.isBlockedAt(ctx, m); err != nil || blocked {
+		return Pairing{}, false, err
+	}
 	all, err := c.recentRequests(ctx)
 	if err != nil {
 		return Pairing{}, false, err

@@ -26,7 +26,7 @@ func (o ownerAPI) configPages() *configpages.Pages {
 func (o ownerAPI) checkConfig(text string) (v configpages.Verdict) {
 	next, err := config.Parse(o.app.Config.Source, []byte(text))
 	_, refused := next.Rules()
-	if err = cmp.Or(err, refused); err != nil {
+	if err = cmp.Or(err, refused, next.CheckOwners()); err != nil {
 		v.Faults = configpages.FaultsOf(o.app.Config.File, err)
 		return v
 	}

@@ -50,6 +50,9 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 		API:       g.api.Serve,
 		MCP:       g.mcpServer.Serve,
 		SignIn:    g.mcp.SignIn.Pages(),
+		Blocked: func(ctx context.Context, name string) (bool, error) {
+			return g.hub.Access().IsBlocked(ctx, "web", name)
+		},
 	}
 	if g.browser != nil {
 		cfg.Chat = g.browser.Serve

@@ -264,6 +264,12 @@ func changePeople(owner apiClient) {
 	owner.strict("POST", "/api/people/unpair", "Unpairing")
 	owner.call("POST", "/api/people/unpair", map[string]any{"id": "telegram:9001"}, 204)
 	owner.call("POST", "/api/people/unpair", map[string]any{"id": "telegram:9001"}, 404)
+	owner.strict("POST", "/api/people/block", "Unpairing")
+	owner.call("POST", "/api/people/block", map[string]any{"id": "telegram:9001"}, 204)
+	owner.call("POST", "/api/people/unblock", map[string]any{"id": "telegram:9001"}, 204)
+	owner.call("POST", "/api/people/unblock", map[string]any{"id": "telegram:9001"}, 404)
+	owner.call("POST", "/api/people/unblock", map[string]any{"id": "9001"}, 400)
+	owner.call("POST", "/api/people/block", map[string]any{"id": "web:owner"}, 409)
 }
 
 func sendAgain(owner apiClient) {

@@ -62,7 +62,7 @@ func (o ownerAPI) pages() (*dashboard.Dashboard, []layout.Pages) {
 	})
 	people := control.People{
 		Hub: o.app.hub, Pool: o.app.pool, Notes: o.app.knowledge.notes, Steps: o.app.texts.Agent.Steps,
-		Price: o.app.price, Zone: zone, Audit: o.app.auditLog.Add,
+		Price: o.app.price, Zone: zone, Audit: o.app.auditLog.Add, Web: func() *web.Server { return o.app.web },
 		Limit: func() (int, float64) { l := o.app.now.Load().Limits["person"]; return l.Tokens, l.Money },
 	}
 	return board, append(people.Pages(), log, jobHostOf(o.app).pages(), o.configPages())

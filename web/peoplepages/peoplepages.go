@@ -32,6 +32,10 @@ type Pages struct {
 	Limit  func() (tokens int, money float64) // of each person, a day; 0 or less is none
 	Zone   *time.Location                     // of days and of times that people are shown
 	Audit  func(kind, who, what string)       // receives events for the audit log (R-S27)
+
+	// Stop ends what is under way for the person or the group with that ID on channel, who was blocked: turns,
+	// background tasks, requests and streams. who did it, for those who are told.
+	Stop func(ctx context.Context, channel, id, who string) error
 }
 
 const pagePath = "/owner/people"
@@ -42,6 +46,8 @@ func (p *Pages) Routes() []layout.Route {
 		{Pattern: "GET " + pagePath, Handle: p.page},
 		{Pattern: "GET /api/people/everybody", Handle: p.list},
 		{Pattern: "POST /api/people/unpair", Handle: p.unpair},
+		{Pattern: "POST /api/people/block", Handle: p.block},
+		{Pattern: "POST /api/people/unblock", Handle: p.unblock},
 	}
 }
 
@@ -59,9 +65,12 @@ type Person struct {
 	Role   chat.Role `json:"role"` // "" has none by now, or is a group
 	Why    string    `json:"why"`  // why they have that role
 	Paired bool      `json:"paired,omitempty"`
-	Seen   string    `json:"seen,omitempty"` // the day when they were last answered
-	Today  Used      `json:"today"`
-	Month  Used      `json:"month"` // of the last 30 days
+	// Blocked says that they are not heard, whatever else would let them talk.
+	Blocked bool   `json:"blocked,omitempty"`
+	Config  bool   `json:"config,omitempty"` // the config gives the role
+	Seen    string `json:"seen,omitempty"`   // the day when they were last answered
+	Today   Used   `json:"today"`
+	Month   Used   `json:"month"` // of the last 30 days
 }
 
 func (p *Pages) zone() *time.Location {
@@ -115,10 +124,15 @@ func (p *Pages) Everybody(ctx context.Context) ([]Person, error) {
 			one.Seen = max(one.Seen, t.Last.In(p.zone()).Format(time.DateOnly))
 		}
 	}
+	blocked, err := p.Access.Blocked(ctx)
+	if err != nil {
+		return nil, err
+	}
 	list := []Person{}
 	for _, one := range all {
 		list = append(list, p.explained(ctx, *one))
 	}
+	list = p.markBlocked(list, blocked)
 	rank := map[chat.Role]int{chat.Owner: 0, chat.User: 1, chat.Unknown: 2}
 	slices.SortFunc(list, func(a, b Person) int {
 		byRole := cmp.Compare(rank[a.Role], rank[b.Role])
@@ -185,26 +199,35 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request, _ chat.Sender) erro
 	return nil
 }
 
-// unpair takes back what a pairing code has allowed.
-func (p *Pages) unpair(w http.ResponseWriter, r *http.Request, by chat.Sender) error {
+// whom returns the channel and the ID that a request names.
+func whom(w http.ResponseWriter, r *http.Request) (channel, id string, err error) {
 	var ask struct {
 		ID string `json:"id"`
 	}
 	if err := response.ReadJSON(w, r, 1<<10, &ask); err != nil {
-		return err
+		return "", "", err
 	}
 	at := strings.LastIndex(ask.ID, ":")
-	if at < 0 {
-		return response.BadRequest("id must be a channel, a colon and an id, such as telegram:42")
+	if at <= 0 || at == len(ask.ID)-1 || strings.ContainsFunc(ask.ID, func(r rune) bool { return r <= ' ' }) {
+		return "", "", response.BadRequest("id must be a channel, a colon and an id, such as telegram:42")
 	}
-	found, err := p.Access.Unpair(r.Context(), ask.ID[:at], ask.ID[at+1:])
+	return ask.ID[:at], ask.ID[at+1:], nil
+}
+
+// unpair takes back what a pairing code has allowed.
+func (p *Pages) unpair(w http.ResponseWriter, r *http.Request, by chat.Sender) error {
+	channel, id, err := whom(w, r)
+	if err != nil {
+		return err
+	}
+	found, err := p.Access.Unpair(r.Context(), channel, id)
 	if err != nil {
 		return err
 	}
 	if !found {
 		return store.ErrNotFound
 	}
-	p.Audit("access", by.ID, "unpaired: "+ask.ID)
+	p.Audit("access", by.ID, "unpaired: "+channel+":"+id)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -222,8 +245,8 @@ func (p *Pages) page(w http.ResponseWriter, r *http.Request, _ chat.Sender) erro
 		Actions: g.Group{layout.LinkButton(pagePath+"/access", "Invitations and keys")},
 		Content: g.Group{
 			layout.LabelledTable("People", columns, "Nobody has talked to Parley yet.", g.Map(all, p.row)),
-			h.P(h.Class("lead"), g.Text(p.limit()+" Roles that the config gives are changed in "),
-				h.A(h.Href("/owner/config"), g.Text("the config")), g.Text(", under owners, allow and limits.")),
+			h.P(h.Class("lead"), g.Text(p.limit())),
+			layout.Grid(rolesCard(), blockCard()),
 		},
 	}.Write(w)
 }
@@ -249,27 +272,42 @@ func (p *Pages) row(one Person) g.Node {
 		name = "All owners"
 	}
 	role := layout.Status(layout.Idle, "none")
-	switch one.Role {
-	case chat.Owner:
+	switch {
+	case one.Blocked:
+		role = layout.Status(layout.Warn, "blocked")
+	case one.Role == chat.Owner:
 		role = layout.Status(layout.Good, "owner")
-	case chat.User:
+	case one.Role == chat.User:
 		role = layout.Status(layout.Busy, "user")
 	}
-	var action g.Node
+	var action g.Group
+	switch {
+	case one.Role == chat.Owner: // the config says so
+	case one.Blocked:
+		action = append(action, idButton("/api/people/unblock", one.ID, "Unblock", ""))
+	case !strings.HasSuffix(one.ID, ":*"):
+		action = append(action, idButton("/api/people/block", one.ID, "Block",
+			"Block "+one.ID+"? They are not heard any more, and what runs for them is stopped."))
+	}
 	if one.Paired {
-		body, _ := json.Marshal(map[string]string{"id": one.ID}) // a map of texts can be encoded
-		action = h.Button(h.Class("bad"), h.Data("post", "/api/people/unpair"), h.Data("body", string(body)),
-			layout.Confirmation("Unpair "+one.ID+"? They cannot talk any more until you approve a new code."),
-			g.Text("Unpair"))
+		action = append(action, g.Text(" "), idButton("/api/people/unpair", one.ID, "Unpair",
+			"Unpair "+one.ID+"? They cannot talk any more until you approve a new code."))
 	}
 	return h.Tr(
 		layout.RowHead(g.Text(name), g.If(one.Name != "", g.Group{g.Text(" "), h.Small(g.Text(one.Name))})),
-		layout.TextCell("", role, h.Br(), h.Small(g.Text(one.Why))),
+		h.Td(role, h.Br(), h.Small(g.Text(one.Why))),
 		h.Td(h.Class("times"), g.Text(one.Seen)),
 		layout.Cell(used(one.Today)),
 		layout.Cell(used(one.Month)),
 		h.Td(action),
 	)
+}
+
+// idButton returns a button that posts the ID of somebody to path.
+func idButton(path, id, label, question string) g.Node {
+	body, _ := json.Marshal(map[string]string{"id": id}) // a map of texts can be encoded
+	return h.Button(g.If(question != "", h.Class("bad")), h.Data("post", path), h.Data("body", string(body)),
+		layout.Confirmation(question), h.Aria("label", label+" "+id), g.Text(label))
 }
 
 // grouped writes n with a space between groups of three digits.

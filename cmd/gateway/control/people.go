@@ -7,9 +7,11 @@ import (
 	"parley/agent"
 	"parley/agent/timeline"
 	"parley/channels"
+	"parley/chat"
 	"parley/llm"
 	"parley/memory"
 	"parley/texts"
+	"parley/web"
 	"parley/web/layout"
 	"parley/web/memorypages"
 	"parley/web/peoplepages"
@@ -26,6 +28,7 @@ type People struct {
 	Limit func() (tokens int, money float64) // of each person, a day
 	Zone  *time.Location
 	Audit func(kind, who, what string)
+	Web   func() *web.Server
 }
 
 // Pages returns the pages about people.
@@ -37,7 +40,7 @@ func (p People) Pages() []layout.Pages {
 		&talkpages.Pages{List: talks.Talks, Search: talks.Search, Turns: reader.Turns, Names: p.names, Zone: p.Zone},
 		&peoplepages.Pages{
 			Access: p.Hub.Access(), Talks: talks.Talks, Usage: p.Pool.Budget().Usage, Limit: p.Limit, Zone: p.Zone,
-			Audit: p.Audit,
+			Audit: p.Audit, Stop: p.stop,
 		},
 	}
 }
@@ -53,4 +56,15 @@ func (p People) names(ctx context.Context) (map[string]string, error) {
 		names[one.At.Channel+":"+one.At.Chat] = one.Name
 	}
 	return names, nil
+}
+
+// stop ends what is under way for the person or the group with that ID on channel.
+func (p People) stop(ctx context.Context, channel, id, who string) error {
+	if channel == "web" {
+		p.Web().Disconnect(id)
+	}
+	is := func(at chat.Address, from chat.Sender) bool {
+		return at.Channel == channel && (from.ID == id || at.Chat == id)
+	}
+	return p.Pool.Underway().StopAll(ctx, is, who)
 }
