@@ -93,7 +93,7 @@ func (c *Client) PrintJobs(ctx context.Context, asJSON bool) error {
 	t := c.newTable()
 	for i, r := range records {
 		to := chat.OneLine(all[i].To)
-		t.row(r.ID, chat.OneLine(r.Name), r.Schedule, to, texts.NextRun(r), texts.LastRun(r))
+		t.row(r.ID, chat.OneLine(r.Name), texts.Schedule(r), to, texts.NextRun(r), texts.LastRun(r))
 	}
 	return t.flush()
 }
@@ -125,7 +125,16 @@ func (c *Client) AddJob(ctx context.Context, o web.Order, asJSON bool) error {
 	if err := c.Ask(ctx, "POST", "/api/cron", o, &j); err != nil {
 		return nameFlags(err)
 	}
-	return c.printJob("Created job", j, "; its answers go to "+chat.OneLine(j.To), asJSON)
+	return c.printJob("Created job", j, "; its answers go to "+placeOfAnswers(j.To), asJSON)
+}
+
+// placeOfAnswers names the conversation of a job for people. That of the web page for what
+// answers nothing is listed there only when something was said in it.
+func placeOfAnswers(to string) string {
+	if strings.HasPrefix(to, "web:") && strings.HasSuffix(to, "/notices") {
+		return "the conversation Notices on the web page, which is listed there from the first one on"
+	}
+	return chat.OneLine(to)
 }
 
 // EditJob changes the job that ref means and prints it.

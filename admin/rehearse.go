@@ -47,11 +47,8 @@ func (o Rehearsal) Print(ctx context.Context, c *Client) error {
 
 // mayAsk says what asking the models takes, and reports whether it may be done.
 func (o Rehearsal) mayAsk(c *Client, r rehearsal.Report) (bool, error) {
-	tokens, asked, unknown := r.AskEstimate()
-	estimate := fmt.Sprintf("Asking %s once takes about %d tokens by their history", count(asked, "job"), tokens)
-	if unknown > 0 {
-		estimate += fmt.Sprintf("; %s without a history not counted", count(unknown, "job"))
-	}
+	takes, asked := r.AskTakes()
+	estimate := fmt.Sprintf("Asking %s once takes %s", count(asked, "job"), takes)
 	if o.AsJSON && !o.Yes {
 		return false, fmt.Errorf("%s: say --yes to have them asked", estimate)
 	}
@@ -83,12 +80,16 @@ func printRehearsal(c *Client, r rehearsal.Report) error {
 		}
 		t.row(chat.OneLine(j.Name), j.When, first, j.Runs, tokens, cost)
 	}
-	t.row("all", "", "", r.Runs, r.Tokens, fmt.Sprintf("%.4f", r.Cost))
+	tokens, cost := fmt.Sprint(r.Tokens), fmt.Sprintf("%.4f", r.Cost)
+	if !r.TokensKnown() {
+		tokens, cost = "not known yet", "-"
+	}
+	t.row("all", "", "", r.Runs, tokens, cost)
 	if err := t.flush(); err != nil {
 		return err
 	}
 	if r.Unknown > 0 {
-		fmt.Fprintf(c.Out, "%s without a history not counted\n", count(r.Unknown, "job"))
+		fmt.Fprintf(c.Out, "%s\n", rehearsal.NotCounted(r.Unknown))
 	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(c.Out, "warning: %s\n", chat.OneLine(w.Text))

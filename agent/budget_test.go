@@ -300,7 +300,7 @@ func TestOneBook(t *testing.T) {
 		}
 		n := budget.Number
 		sums := func(turns, requests, tokens int, cost float64) string {
-			return fmt.Sprintf("%s of 1,000,000 answers, %s of 1,000,000 requests, %s of 1,000,000 tokens, %s of 1,000,000 money",
+			return fmt.Sprintf("%s of 1,000,000 answers, %s of 1,000,000 requests, %s of 1,000,000 tokens, cost %s of 1,000,000 (in the currency of your prices)",
 				n(float64(turns)), n(float64(requests)), n(float64(tokens)), n(cost))
 		}
 		want := sums(turns, total.requests, tokens, cost)

@@ -50,7 +50,7 @@ const raisable = " It resets at midnight (UTC). An owner can raise it with /rais
 // asks is told so, each time.
 func TestLimits(t *testing.T) {
 	kinds := map[string]budget.Limit{"answers": {Turns: 2}, "requests": {Requests: 2}, "tokens": {Tokens: 200}, "money": {Money: 1}}
-	shares := map[string]string{"answers": "2 of 2 answers", "requests": "2 of 2 requests", "tokens": "200 of 200 tokens", "money": "1 of 1 money"}
+	shares := map[string]string{"answers": "2 of 2 answers", "requests": "2 of 2 requests", "tokens": "200 of 200 tokens", "money": "cost 1 of 1 (in the currency of your prices)"}
 	for _, c := range []struct {
 		whose, name string
 		limits      func(budget.Limit) budget.Limits
@@ -380,7 +380,7 @@ func TestLimitWarns(t *testing.T) {
 		h.want("ok\n\n100 % of today's limit for you is used: 5 of 5 answers.\n100 % of today's limit for you is used: 500 of 500 tokens.")
 		timetest.Sleep(time.Minute)
 		mu.Lock()
-		if got := fmt.Sprintf("%q", warned); got != `["limit/2000-01-01/all/money/0 100 % of today's limit for everybody together is used: 2.5 of 2.5 money."]` {
+		if got := fmt.Sprintf("%q", warned); got != `["limit/2000-01-01/all/money/0 100 % of today's limit for everybody together is used: cost 2.5 of 2.5 (in the currency of your prices)."]` {
 			t.Errorf("owners were told %s", got)
 		}
 		mu.Unlock()
@@ -510,7 +510,7 @@ func TestLimitOutsideTurns(t *testing.T) {
 		}
 		allow(person, "Today's limit for you is reached: 2 of 2 requests."+raisable+"owner.")
 		allow(session, "Today's limit for this conversation is reached: 200 of 150 tokens."+raisable+"session.")
-		allow(job, "Today's limit for this job is reached: 1 of 1 money."+raisable+"job j.")
+		allow(job, "Today's limit for this job is reached: cost 1 of 1 (in the currency of your prices)."+raisable+"job j.")
 		allow(budget.Spender{Person: "test:8", Session: "test:8", Job: "k"}, "<nil>")
 	})
 }

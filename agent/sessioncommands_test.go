@@ -76,7 +76,7 @@ func TestContextCommand(t *testing.T) {
 		h.say("1", "/context")
 		h.want("Model: main, which takes 8000 tokens, 1000 of them for its answer.\n" +
 			"The next request takes about 11: 1 of instructions, 10 of tools, 0 of conversation.\n" +
-			"Messages: 0. Results of tools left out: 0. Pictures: 0.\nA token that I count is 1.00 of this model's, as far as I have learnt.")
+			"Messages: 0. Results of tools left out: 0. Pictures: 0.")
 		for i := range 12 {
 			h.say(fmt.Sprint("m", i), "go")
 			timetest.Sleep(time.Minute)

@@ -116,9 +116,17 @@ func (j *Job) check() error {
 	return nil
 }
 
-// generatedName is the name of a job that nobody named.
+// generatedName is the name of a job that nobody named: the first words of its text.
 func (j *Job) generatedName() string {
-	return chat.Clip(chat.OneLine(cmp.Or(j.Text, j.Tool)), maxGeneratedName, "")
+	text := chat.OneLine(cmp.Or(j.Text, j.Tool))
+	name := chat.Clip(text, maxGeneratedName, "")
+	if name == text {
+		return name
+	}
+	if whole := strings.LastIndexByte(name, ' '); whole > 0 && text[len(name)] != ' ' {
+		name = name[:whole]
+	}
+	return strings.TrimRight(name, " ,.;:")
 }
 
 // Edit changes a job with edit, and returns the new job. The function may change

@@ -175,7 +175,7 @@ func TestRS24Limits(t *testing.T) {
 		}
 		w.add(scheduler.Job{ID: "j50", Schedule: hourly}) // below the limit again
 		long := w.add(scheduler.Job{By: bob, At: home, Schedule: hourly, Text: "remind me\nof the parcel that comes on Tuesday"})
-		if long.Name != "remind me of the parcel that c" { // D-095
+		if long.Name != "remind me of the parcel that" { // D-095
 			t.Errorf("%q", long.Name)
 		}
 	})

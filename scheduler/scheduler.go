@@ -22,7 +22,7 @@ var ErrProtected = errors.New("this job belongs to Parley")
 // A Job is a task that runs at scheduled times.
 type Job struct {
 	ID       string       `json:"id"`   // 1 to 64 letters, digits, "-" and "_"
-	Name     string       `json:"name"` // shown in lists; by default the first 30 characters of Text
+	Name     string       `json:"name"` // shown in lists; by default the first words of Text
 	Schedule Schedule     `json:"schedule"`
 	Text     string       `json:"text,omitempty"`  // the message that the agent gets each time
 	At       chat.Address `json:"at"`              // the chat in which it was made, and which gets the answers

@@ -141,7 +141,6 @@ type Commands struct {
 	ContextNext     Format // tokens of a request, of instructions, of tools, of conversation
 	ContextMessages Format // their number, results left out, pictures
 	ContextSummary  Format // tokens of the summary
-	ContextRatio    Format // tokens of the model for one that is counted
 }
 
 // Doing is what a conversation is at, for /status.
@@ -157,21 +156,23 @@ type Doing struct {
 
 // Limits is what is said of the limits of a day (R-S15).
 type Limits struct {
-	Reached  Format // whose, how much of what, time zone, the name for /raise
-	Low      Format // percent, whose, how much of what
-	NoRaise  string // who asks is no owner
-	NoSuch   string // nothing was raised
-	Share    Format // spent, limit, of what
-	Today    Format // above what is spent: time zone
-	Raised   Format // above what was raised: time zone
-	You      string
-	Group    string
-	Session  string
-	Job      string
-	Everyone string
+	Reached Format // whose, how much of what, time zone, the name for /raise
+	Low     Format // percent, whose, how much of what
+	NoRaise string // who asks is no owner
+	NoSuch  string // nothing was raised
+	Share   Format // spent, limit, of what
+
+	ShareCost Format // spent, limit
+	Today     Format // above what is spent: time zone
+	Raised    Format // above what was raised: time zone
+	You       string
+	Group     string
+	Session   string
+	Job       string
+	Everyone  string
 
 	// What is limited.
-	Answers, Requests, Tokens, Money, Subagents, Megabytes string
+	Answers, Requests, Tokens, Subagents, Megabytes string
 }
 
 // Subagents is what is said of the background tasks that subagents do.

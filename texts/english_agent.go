@@ -149,7 +149,6 @@ func englishAgent() Agent {
 			ContextNext:     "The next request takes about %d: %d of instructions, %d of tools, %d of conversation.",
 			ContextMessages: "Messages: %d. Results of tools left out: %d. Pictures: %d.",
 			ContextSummary:  "What was said before them is summed up in about %d.",
-			ContextRatio:    "A token that I count is %.2f of this model's, as far as I have learnt.",
 		},
 		Doing: Doing{
 			Thinking:   "thinking",
@@ -171,7 +170,10 @@ func englishAgent() Agent {
 			NoRaise: "Only owners may raise limits.",
 			NoSuch: "Nothing is raised: there is no such limit, or it is far away. Write /raise and whose: a " +
 				"person such as telegram:42, session, job and its ID, or all.",
-			Share:    "%s of %s %s",
+			Share: "%s of %s %s",
+
+			ShareCost: "cost %s of %s (in the currency of your prices)",
+
 			Today:    "Today, until midnight (%s):",
 			Raised:   "Raised, until midnight (%s):",
 			You:      "you",
@@ -180,7 +182,7 @@ func englishAgent() Agent {
 			Job:      "this job",
 			Everyone: "everybody together",
 
-			Answers: "answers", Requests: "requests", Tokens: "tokens", Money: "money", Subagents: "background " +
+			Answers: "answers", Requests: "requests", Tokens: "tokens", Subagents: "background " +
 				"tasks", Megabytes: "megabytes",
 		},
 		Subagents: Subagents{

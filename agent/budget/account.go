@@ -150,7 +150,12 @@ func (b *Book) share(a account, k Kind) string {
 		}
 	}
 	say := b.cfg.Texts
-	what := [kinds]string{say.Answers, say.Requests, say.Tokens, say.Money, say.Subagents, say.Megabytes}
+	if k == Money {
+		return say.ShareCost.With(Number(spent), Number(most))
+	}
+	what := [kinds]string{
+		Turns: say.Answers, Requests: say.Requests, Tokens: say.Tokens, Subagents: say.Subagents, Bytes: say.Megabytes,
+	}
 	return say.Share.With(Number(spent), Number(most), what[k])
 }
 

@@ -58,7 +58,7 @@ func Context(say texts.Commands, r NextRequest) string {
 	if n := r.View.SummarySize(); n > 0 {
 		lines = append(lines, say.ContextSummary.With(tokens(n)))
 	}
-	return strings.Join(append(lines, say.ContextRatio.With(r.Ratio)), "\n")
+	return strings.Join(lines, "\n")
 }
 
 const maxDeadLetters = 5 // that DeadLetters names

@@ -141,7 +141,7 @@ func TestD094EveryTwoSeconds(t *testing.T) {
 	list := s.asks("/cron", "Scheduled jobs:").text
 	for _, line := range []string{
 		`To stretch \(id: ` + stretch + `, every 2s\)\n\s*next: 20\d\d-\d\d-\d\d \d\d:\d\d UTC; `, `Tick \(id: ` + tick + `, every 1s\)\n`,
-		`dream \(id: dream, \d+ \d+ \* \* \*\)\n\s*next: 20\d\d-\d\d-\d\d \d\d:\d\d UTC; has not run yet`, `heartbeat \(id: heartbeat, every 30m\)\n`,
+		`dream \(id: dream, every day at \d+:\d\d\)\n\s*next: 20\d\d-\d\d-\d\d \d\d:\d\d UTC; has not run yet`, `heartbeat \(id: heartbeat, every 30m\)\n`,
 	} {
 		if !regexp.MustCompile(line).MatchString(list) {
 			t.Errorf("/cron lacks %s: %s", line, list)

@@ -180,14 +180,17 @@ func TestD095Texts(t *testing.T) {
 			{Order{Action: "add", Change: Change{Message: "x", Every: 60, Missed: "twice"}}, "Error: missed must be 'once' or 'skip'"},
 			{Order{Action: "add", ID: "j1", Change: Change{Name: "Stretch", Message: "Stretch!", Every: 3600}}, "Created job 'Stretch' (id: j1)"},
 			{Order{Action: "add", ID: "j1", Change: Change{Name: "Stretch", Message: "Stretch!", Every: 3600}}, "Created job 'Stretch' (id: j1)"}, // again: P6
-			{Order{Action: "add", ID: "j2", Change: Change{Message: "Tell me the news of the town, and of the world", Cron: "0 9 * * 1-5", Zone: "Asia/Tokyo"}}, "Created job 'Tell me the news of the town, ' (id: j2)"},
+			{Order{Action: "add", ID: "j2", Change: Change{Message: "Tell me the news of the town, and of the world", Cron: "0 9 * * 1-5", Zone: "Asia/Tokyo"}}, "Created job 'Tell me the news of the town' (id: j2)"},
+			{Order{Action: "add", ID: "j5", Change: Change{Message: "Send me a briefing: the weather, and the news", Cron: "5 */2 * * *"}}, "Created job 'Send me a briefing: the' (id: j5)"},
+			{Order{Action: "history", ID: "j5"}, "Job j5 has not run yet."},
+			{Order{Action: "remove", ID: "j5"}, "Removed job j5"},
 			{Order{Action: "add", ID: "j3", Change: Change{Message: "Party", At: "2000-01-02T18:00"}}, "Created job 'Party' (id: j3)"}, // in the gateway's zone
 			{Order{Action: "add", ID: "j4", Change: Change{Tool: "Echo", Args: map[string]any{"n": 1}, Every: 86400, Missed: "once"}}, "Created job 'echo' (id: j4)"},
 			{Order{Action: "disable", ID: "j4"}, "Disabled job j4"},
 			{Order{Action: "list"}, "Scheduled jobs:\n" +
 				"- Stretch (id: j1, every 1h)\n  next: 2000-01-01 02:00 CET; has not run yet\n" +
 				"- Party (id: j3, at 2000-01-02 18:00)\n  next: 2000-01-02 18:00 CET; has not run yet\n" +
-				"- Tell me the news of the town, (id: j2, 0 9 * * 1-5 (Asia/Tokyo))\n  next: 2000-01-03 01:00 CET; has not run yet\n" +
+				"- Tell me the news of the town (id: j2, every weekday at 9:00 (Asia/Tokyo))\n  next: 2000-01-03 01:00 CET; has not run yet\n" +
 				"- echo (id: j4, every 24h)\n  off; has not run yet"},
 			{Order{Action: "enable", ID: "j4"}, "Enabled job j4"},
 			{Order{Action: "edit", ID: "j4", Change: Change{Tool: "rm"}}, "Error: Tool 'rm' not found. Available: echo"},
@@ -250,7 +253,7 @@ func TestClockEdit(t *testing.T) {
 func TestD096Protected(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *fixture) {
 		list := "Scheduled jobs:\n- heartbeat (id: heartbeat, every 30m)\n  next: 2000-01-01 01:30 CET; has not run yet\n" +
-			"- dream (id: dream, 0 4 * * *)\n  next: 2000-01-01 04:00 CET; has not run yet"
+			"- dream (id: dream, every day at 4:00)\n  next: 2000-01-01 04:00 CET; has not run yet"
 		w.says(w.do(inPrivate, Order{Action: "list"}), list)
 		w.says(w.do(inPrivate, Order{Action: "remove", ID: "dream"}), "Cannot remove job `dream`.\nThis is the system's job for consolidating memory (dream). It can only be viewed.")
 		w.says(w.do(inPrivate, Order{Action: "disable", ID: "dream"}), "Cannot disable job `dream`.\nThis is the system's job for consolidating memory (dream). It can only be viewed.")
@@ -442,7 +445,7 @@ func allFromCatalogue(t *testing.T, text string, data *regexp.Regexp) {
 // TestAllFromCatalogue uses /cron with a catalogue in full-width letters: every word
 // for people comes from the catalogue. Models read the same in English.
 func TestAllFromCatalogue(t *testing.T) {
-	data := regexp.MustCompile("`[^`]*`|/[a-z]+|\\b(tea|dream|heartbeat|none|telegram|NOTE|CET|[0-9hms]*[0-9][hms])\\b")
+	data := regexp.MustCompile("`[^`]*`|/[a-z]+|\\b(tea|dream|heartbeat|none|telegram|NOTE|CET|every day at|[0-9hms]*[0-9][hms])\\b")
 	inBubble(t, func(t *testing.T, w *fixture) {
 		w.Texts = textstest.Wide()
 		w.Scheduler.Texts = &w.Texts.Scheduler

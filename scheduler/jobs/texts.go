@@ -29,14 +29,21 @@ func English(zone *time.Location) Texts {
 	return Texts{texts: texts.English().Gateway.Jobs, zone: zone}
 }
 
+// Schedule says when j is due.
+func (t Texts) Schedule(j scheduler.Job) string { return t.schedule(j.Schedule) }
+
 // Title returns the name, ID and schedule of j.
 func (t Texts) Title(j scheduler.Job) string {
 	return t.texts.Title.With(chat.OneLine(j.Name), j.ID, t.schedule(j.Schedule))
 }
 
-// schedule says when a job is due.
+// schedule says when a job is due: a cron spec in the plain words that package when
+// reads, too, which are English.
 func (t Texts) schedule(s scheduler.Schedule) string {
 	text := s.String()
+	if s.Cron != "" {
+		return strings.Replace(text, s.Cron, s.Words(), 1)
+	}
 	if span, ok := strings.CutPrefix(text, "every "); ok {
 		return t.texts.Every.With(span)
 	}

@@ -182,6 +182,30 @@ func (f *forecast) add(ctx context.Context, j scheduler.Job) {
 	f.warnJob(ctx, j, told, night)
 }
 
+// NotCounted says that nobody knows yet what n jobs take.
+func NotCounted(n int) string {
+	if n == 1 {
+		return "1 job that has not run yet is not counted"
+	}
+	return fmt.Sprintf("%d jobs that have not run yet are not counted", n)
+}
+
+// TokensKnown reports whether Tokens and Cost say anything: they do not if no job that
+// asks a model has run yet.
+func (r Report) TokensKnown() bool { return r.Unknown == 0 || r.Tokens > 0 }
+
+// AskTakes says what asking each job once takes, and of how many jobs.
+func (r Report) AskTakes() (takes string, asked int) {
+	tokens, asked, unknown := r.AskEstimate()
+	switch {
+	case unknown > 0 && tokens == 0:
+		return "a number of tokens that is not known yet, as they have not run", asked
+	case unknown > 0:
+		return fmt.Sprintf("about %d tokens by their history; %s", tokens, NotCounted(unknown)), asked
+	}
+	return fmt.Sprintf("about %d tokens by their history", tokens), asked
+}
+
 // AskEstimate returns what asking each job once of its model would take, for how many
 // jobs, and how many of them have no history.
 func (r Report) AskEstimate() (tokens, asked, unknown int) {

@@ -32,7 +32,7 @@ func (p *Pages) rehearsalFrame(r rehearsal.Report, n int) layout.Frame {
 	}
 	figures := []g.Node{
 		layout.Stat("Runs", grouped(r.Runs), "until "+r.Until.In(p.Zone).Format("Mon 2 Jan 15:04")),
-		layout.Stat("Tokens", grouped(r.Tokens), unknownNote(r)),
+		layout.Stat("Tokens", tokensOf(r), unknownNote(r)),
 	}
 	if r.Cost > 0 {
 		figures = append(figures, layout.Stat("Money", money(r.Cost), "as far as prices are known"))
@@ -56,18 +56,22 @@ func unknownNote(r rehearsal.Report) string {
 	if r.Unknown == 0 {
 		return ""
 	}
-	return count(r.Unknown, "job") + " without a history not counted"
+	return rehearsal.NotCounted(r.Unknown)
+}
+
+// tokensOf returns what all runs take.
+func tokensOf(r rehearsal.Report) string {
+	if !r.TokensKnown() {
+		return "not known yet"
+	}
+	return grouped(r.Tokens)
 }
 
 // askQuestion says what asking each job once takes.
 func askQuestion(r rehearsal.Report) string {
-	tokens, n, unknown := r.AskEstimate()
-	text := fmt.Sprintf("Ask the model once for each of %s? By their history that takes about %d tokens",
-		count(n, "job"), tokens)
-	if unknown > 0 {
-		text += "; " + count(unknown, "job") + " without a history not counted"
-	}
-	return text + ". Nothing is sent, and files are changed in a copy only."
+	takes, n := r.AskTakes()
+	return fmt.Sprintf("Ask the model once for each of %s? That takes %s. Nothing is sent, and files are changed in "+
+		"a copy only.", count(n, "job"), takes)
 }
 
 // warnings shows what would go wrong.

@@ -149,7 +149,7 @@ func TestPage(t *testing.T) {
 	_, page := get(t, serve(t, newPages(t, someJobs()...)), "/owner/cron")
 	for _, want := range []string{
 		"Every weekday at 7:30", "Every 2 hours", "On the 1st of each month at 8:00", ">waiting to be delivered<",
-		"not delivered: Forbidden: bot was blocked by the user", "failed: the model did not answer", "not known yet", "\u202f278 tokens, 0.0123, 6s",
+		"not delivered: Forbidden: bot was blocked by the user", "failed: the model did not answer", "not known yet", ">Your next job<", "\u202f278 tokens, 0.0123, 6s",
 		`href="/owner/talks/cron:morning"`, `href="/owner/talks/telegram:42"`, ">paused<", " × 12</b>", ": delivered at ",
 		`data-patch="/api/cron/old" data-body="{&#34;enabled&#34;:true}"`, `data-post="/api/cron/old/run?force=1"`, `data-delete="/api/cron/plants"`,
 		`data-post="/api/cron/heartbeat/run"`,
@@ -165,6 +165,18 @@ func TestPage(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(page)
+	}
+}
+
+// What jobs take that never ran is not said to be nothing.
+func TestUnknownTokens(t *testing.T) {
+	s := serve(t, newPages(t, scheduler.Job{ID: "new", Name: "New", Text: "x", Schedule: scheduler.Schedule{Cron: "0 9 * * *"}}))
+	for _, path := range []string{"/owner/cron", "/owner/cron/rehearsal"} {
+		_, page := get(t, s, path)
+		_, figures, _ := strings.Cut(page, ">Tokens")
+		if figures, _, _ = strings.Cut(figures, "not counted"); !strings.Contains(figures, "not known yet") || len(figures) > 300 {
+			t.Errorf("%s: %s", path, figures)
+		}
 	}
 }
 

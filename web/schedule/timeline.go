@@ -59,18 +59,18 @@ func (v *view) figures() g.Node {
 			next, nextName = j.Times[0], j.Name
 		}
 	}
-	soonest := layout.Stat("Next job", "none", "Add one below.")
+	soonest := layout.Stat("Your next job", "none", "Add one below.")
 	if !next.IsZero() {
-		soonest = layout.Stat("Next job", v.dayAndTime(next), nextName)
+		soonest = layout.Stat("Your next job", v.dayAndTime(next), nextName)
 	}
 	unknown := "by what runs took before"
 	if v.week.Unknown > 0 {
-		unknown = fmt.Sprintf("%d without a history not counted", v.week.Unknown)
+		unknown = rehearsal.NotCounted(v.week.Unknown)
 	}
 	all := []g.Node{
 		soonest,
 		layout.Stat("Runs in 7 days", grouped(v.week.Runs), ""),
-		layout.Stat("Tokens in 7 days", grouped(v.week.Tokens), unknown),
+		layout.Stat("Tokens in 7 days", tokensOf(v.week), unknown),
 	}
 	if v.week.Cost > 0 {
 		all = append(all, layout.Stat("Money in 7 days", money(v.week.Cost), "as far as prices are known"))
