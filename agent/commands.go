@@ -176,7 +176,9 @@ func (p *Pool) receive(item store.Item) (key string) {
 // ofSession returns what answers a command by do.
 func ofSession(do func(sessioncommands.Commands, context.Context, chat.Message) (string, error)) ofPool {
 	return func(ctx context.Context, p *Pool, m chat.Message) (string, error) {
-		c := sessioncommands.Commands{Sessions: p.sessions, Texts: p.texts, Zone: p.config.Zone}
+		c := sessioncommands.Commands{
+			Sessions: p.sessions, Texts: p.texts, Zone: p.config.Zone, Explain: p.config.Explain,
+		}
 		return do(c, ctx, m)
 	}
 }

@@ -94,6 +94,9 @@ type Config struct {
 	// told.
 	Warn func(ctx context.Context, id, text string) error
 
+	// Explain answers /why with words: what is remembered about them, and from where. nil: nothing does.
+	Explain func(context.Context, chat.Message) (string, error)
+
 	// Remembered returns what is kept of somebody for good: in untrusted turns tools
 	// do not tell it to the web unasked (R-S12). nil: nothing is.
 	Remembered func(chat.Person) string

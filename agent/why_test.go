@@ -131,7 +131,7 @@ func TestWhyInBranches(t *testing.T) {
 	})
 }
 
-// An answer of the model says whether tools were used for it; that of a command does not, nor one whose steps are hidden.
+// An answer of the model says whether tools were used for it; that of a command does not, nor one whose steps are hidden, nor an excuse.
 func TestNoToolsUsed(t *testing.T) {
 	var taken []string
 	h := &house{tools: []tools.Tool{giving("save", tools.Hints{}, tools.Result{Text: "saved"})}}
@@ -147,12 +147,34 @@ func TestNoToolsUsed(t *testing.T) {
 	}
 	h.model = script(calls(call("a", "save")), words("Saved it."), words("I saved it."), words("Hidden."))
 	play(t, h, func(h *house) {
-		for i, text := range []string{"save", "save", "/status", "/verbose off", "go"} {
+		for i, text := range []string{"save", "save", "/status", "/verbose off", "go", "/verbose on", "fail"} {
 			h.say(strconv.Itoa(i), text)
 			synctest.Wait()
 		}
-		if got := strings.Join(taken, " "); got != "1 0 unknown unknown unknown" {
+		if got := strings.Join(taken, " "); got != "1 0 unknown unknown unknown unknown unknown" {
 			t.Errorf("tools used: %s", got)
+		}
+	})
+}
+
+// With words /why is about what is remembered; with a number, or in reply to an answer, it is about answers.
+func TestWhyWords(t *testing.T) {
+	h := &house{model: script(words("hello, my friend")), conf: func(c *agent.Config) {
+		c.Explain = func(_ context.Context, m chat.Message) (string, error) { return "explained: " + m.Text, nil }
+	}}
+	play(t, h, func(h *house) {
+		h.say("1", "hi")
+		h.want("hello, my friend")
+		h.say("2", "/why the 2 dogs")
+		h.want("explained: /why the 2 dogs")
+		quoting := message("3", "/why the 2 dogs")
+		quoting.Quote = &chat.Quote{ID: "9", From: "you", Text: "hello, my friend"}
+		for _, m := range []chat.Message{quoting, message("4", "/why"), message("5", "/why 1")} {
+			h.deliver(m)
+			if synctest.Wait(); len(h.sent) != 1 || !strings.Contains(h.sent[0], "I used no tool") {
+				t.Errorf("%s: %q", m.Text, h.sent)
+			}
+			h.sent = nil
 		}
 	})
 }

@@ -31,7 +31,7 @@ func (n *Notes) RememberCommand(ctx context.Context, m chat.Message) (string, er
 
 // WhyCommand answers what the agent knows about the words of a question, and where each line of it comes from.
 func (n *Notes) WhyCommand(ctx context.Context, m chat.Message) (string, error) {
-	return n.Explain(ctx, whose(m), argument(m))
+	return n.Explain(ctx, whose(m), argument(m), m.Session())
 }
 
 // ForgetCommand answers the slash command /forget.

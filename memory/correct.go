@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/chat"
 	"parley/store"
@@ -86,8 +87,8 @@ func (v *Versions) Observe(ctx context.Context, who chat.Person, session chat.Se
 const maxExplained = 5
 
 // Explain returns the lines of the memory of who that have the words, and where each comes from, as Markdown for
-// their chat.
-func (n *Notes) Explain(ctx context.Context, who chat.Person, words string) (string, error) {
+// their chat, the session here.
+func (n *Notes) Explain(ctx context.Context, who chat.Person, words string, here chat.SessionID) (string, error) {
 	say := n.say().Why
 	if strings.TrimSpace(words) == "" {
 		return say.Usage, nil
@@ -102,41 +103,70 @@ func (n *Notes) Explain(ctx context.Context, who chat.Person, words string) (str
 	}
 	var told []string
 	for _, line := range found {
-		told = append(told, "> "+strings.TrimSpace(line.Text)+"\n\n"+n.Provenance(line, all))
+		told = append(told, "> "+strings.TrimSpace(line.Text)+"\n\n"+n.Provenance(line, all, here))
 	}
 	return strings.Join(told, "\n\n"), nil
 }
 
-// Provenance says in words where a line of all comes from.
-func (n *Notes) Provenance(line Line, all Lines) string {
+// maxSourcesNamed is how many bytes Provenance takes to name where untrusted content comes from.
+const maxSourcesNamed = 300
+
+// Provenance says in words where a line of all comes from, to people in the session here.
+func (n *Notes) Provenance(line Line, all Lines, here chat.SessionID) string {
 	say := n.say().Why
-	o := line.Origin
-	if o == nil {
-		if all.Since.IsZero() {
-			return say.Unknown
-		}
-		return say.UnknownBefore.With(all.Since.In(n.Zone).Format(minuteFormat))
+	text := n.cameFrom(line, all, here)
+	if !line.Untrusted {
+		return text
 	}
-	at := o.Time.In(n.Zone).Format(minuteFormat)
-	text := ""
+	var from []string
+	if line.Origin != nil {
+		for _, s := range line.Origin.Sources {
+			from = chat.JoinSources(from, s.From...)
+		}
+	}
+	if len(from) == 0 {
+		return text + " " + say.Untrusted
+	}
+	named := chat.Inline(strings.Join(from, ", "), maxSourcesNamed)
+	return text + " " + say.UntrustedFrom.With("`"+strings.ReplaceAll(named, "`", "'")+"`")
+}
+
+// cameFrom says who wrote a line of all, where and when.
+func (n *Notes) cameFrom(line Line, all Lines, here chat.SessionID) string {
+	say := n.say().Why
+	at := func(t time.Time) string { return t.In(n.Zone).Format(minuteFormat) }
+	o := line.Origin
+	switch {
+	case o == nil && all.Since.IsZero():
+		return say.Unknown
+	case o == nil:
+		return say.UnknownBefore.With(at(all.Since))
+	}
+	session := func(id chat.SessionID) string {
+		if id == here {
+			return say.Here
+		}
+		return string(id)
+	}
 	switch {
 	case o.By == byDream && len(o.Sources) > 0:
 		var from []string
 		for _, s := range o.Sources[:min(len(o.Sources), 3)] {
-			from = append(from, say.Conversation.With(s.Session, s.Time.In(n.Zone).Format(minuteFormat)))
+			from = append(from, say.Conversation.With(session(s.Session), at(s.Time)))
 		}
 		list := strings.Join(from, "; ")
-		text = say.Dream.With(list, at)
 		if !o.Named && o.Read > 1 {
-			text = say.DreamOneOf.With(o.Read, list, at)
+			return say.DreamOneOf.With(o.Read, list, at(o.Time))
 		}
-	case o.Session != "":
-		text = say.Said.With(o.By, o.Session, at)
-	default:
-		text = say.ByHand.With(o.By, at)
+		return say.Dream.With(list, at(o.Time))
+	case o.By == byCommand && o.Session != "":
+		return say.Told.With(session(o.Session), at(o.Time))
+	case o.By == byHand && o.Session != "":
+		return say.Said.With(session(o.Session), at(o.Time))
+	case o.By == byHand:
+		return say.ByHand.With(at(o.Time))
+	case o.By == byPage:
+		return say.OnPage.With(at(o.Time))
 	}
-	if line.Untrusted {
-		text += " " + say.Untrusted
-	}
-	return text
+	return say.Changed.With(o.By, at(o.Time))
 }

@@ -69,7 +69,7 @@ func (n *Notes) Remember(ctx context.Context, who chat.Person, text, key string)
 
 // remember adds text as the change c.
 func (n *Notes) remember(ctx context.Context, c Change, text string) (string, error) {
-	c.By = "/remember"
+	c.By = byCommand
 	switch text = chat.OneLine(text); {
 	case text == "":
 		return n.say().RememberUsage, nil

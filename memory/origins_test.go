@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -86,16 +87,17 @@ func TestOriginOfDreams(t *testing.T) {
 	for words, want := range map[string]string{
 		"rex":          "From what was said in telegram:1 on 2026-11-20 18:30; noted on ",
 		"garden house": "From one or more of 2 parts of conversations, most likely web:owner on 2026-11-20 18:30; telegram:1",
-		"cats":         "It is based on content that nobody vouches for.",
+		"cats":         "From what was said in this conversation on 2026-11-20 18:30; noted on ",
+		"purr":         "It is based on content that nobody vouches for, from `https://cats.example`.",
 		"zebra":        "Nothing in my notes is about that.",
 		" ":            "What do you wonder about?",
 	} {
-		told, err := a.notes().WhyCommand(t.Context(), chat.Message{At: chat.Address{Channel: "console"}, From: chat.Sender{Role: chat.Owner}, Text: "/why " + words})
+		told, err := a.notes().WhyCommand(t.Context(), chat.Message{At: chat.Address{Channel: "discord", Chat: "7"}, From: chat.Sender{Role: chat.Owner}, Text: "/why " + words})
 		if err != nil || !strings.Contains(told, want) {
 			t.Errorf("why %s: %q, %v", words, told, err)
 		}
 	}
-	if told, err := a.notes().Explain(t.Context(), "telegram:2", "rex"); err != nil || !strings.Contains(told, "Nothing") {
+	if told, err := a.notes().Explain(t.Context(), "telegram:2", "rex", "telegram:2"); err != nil || !strings.Contains(told, "Nothing") {
 		t.Errorf("somebody else learns %q, %v", told, err)
 	}
 }
@@ -142,7 +144,7 @@ func TestOriginOfOlderLines(t *testing.T) {
 	}
 	all, err := a.notes().Lines(t.Context(), "owner")
 	old := a.line("owner", "ancient")
-	if err != nil || old.Origin != nil || all.Since.IsZero() || !strings.HasPrefix(a.notes().Provenance(old, all), "Where this comes from is not known: it is older than ") {
+	if err != nil || old.Origin != nil || all.Since.IsZero() || !strings.HasPrefix(a.notes().Provenance(old, all, ""), "Where this comes from is not known: it is older than ") {
 		t.Errorf("%+v, %+v, %v", old, all, err)
 	}
 }
@@ -231,5 +233,63 @@ func TestObserve(t *testing.T) {
 	}
 	if n := len(a.consistent("owner")); n != 2 {
 		t.Errorf("%d changes", n)
+	}
+}
+
+// Whoever asks where a line comes from reads who wrote it, in which conversation and when, and whether it is untrusted, also
+// if nothing else is known of it. In a group an owner reads what is known of the group only.
+func TestWhyCommand(t *testing.T) {
+	a := newAttic(t)
+	n := a.notes()
+	ask := func(from chat.Sender, at chat.Address, group bool, words string) string {
+		t.Helper()
+		told, err := n.WhyCommand(t.Context(), chat.Message{At: at, From: from, Group: group, Text: "/why " + words})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told
+	}
+	here, there := chat.Address{Channel: "test", Chat: "1"}, chat.Address{Channel: "test", Chat: "2"}
+	owner, ben := chat.Sender{ID: "7", Role: chat.Owner}, chat.Sender{ID: "8", Role: chat.User}
+	tell := func(from chat.Sender, at chat.Address, group bool, text string) {
+		t.Helper()
+		m := chat.Message{ID: text, At: at, From: from, Group: group, Text: "/remember " + text}
+		if told, err := n.RememberCommand(t.Context(), m); err != nil || told != "Noted." {
+			t.Fatal(told, err)
+		}
+	}
+	tell(owner, here, false, "tea with milk")
+	tell(ben, there, false, "tea with lemon")
+	tell(owner, there, true, "tea at five")
+	a.write("owner", memoryFile, a.says("owner", memoryFile)+"- coffee\n")
+	if err := n.Versions.Observe(t.Context(), "owner", "test:2", true); err != nil {
+		t.Fatal(err)
+	}
+	a.write("owner", memoryFile, a.says("owner", memoryFile)+"- water\n")
+	if err := n.Versions.Observe(t.Context(), "owner", "", false); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from  chat.Sender
+		at    chat.Address
+		group bool
+		words string
+		want  string // regular expression
+	}{
+		{owner, here, false, "tea", "^> .*tea with milk\n\nIt was noted with `/remember`, in this conversation on [-0-9: ]+\\.$"},
+		{owner, there, false, "tea", "^> .*tea with milk\n\nIt was noted with `/remember`, in test:1 on [-0-9: ]+\\.$"},
+		{ben, there, false, "tea", "^> .*tea with lemon\n\nIt was noted with `/remember`, in this conversation on [-0-9: ]+\\.$"},
+		{owner, there, true, "tea", "^> .*tea at five\n\nIt was noted with `/remember`, in this conversation on [-0-9: ]+\\.$"},
+		{owner, here, false, "coffee", "^> - coffee\n\nI noted it myself, in test:2 on [-0-9: ]+\\. It is based on content that nobody vouches for\\.$"},
+		{owner, here, false, "water", "^> - water\n\nIt was written into the file, by hand or by a program, and found there on [-0-9: ]+\\.$"},
+		{ben, there, false, "coffee", "^Nothing in my notes is about that\\.$"},
+	} {
+		if got := ask(c.from, c.at, c.group, c.words); !regexp.MustCompile(c.want).MatchString(got) {
+			t.Errorf("%s asks about %s: %q, want %q", c.from.ID, c.words, got, c.want)
+		}
+	}
+	unknown := n.Provenance(Line{File: heardFile, Text: "x", Untrusted: true}, Lines{}, "")
+	if unknown != "Where this comes from is not known. It is based on content that nobody vouches for." {
+		t.Errorf("of an untrusted line of unknown origin: %q", unknown)
 	}
 }

@@ -64,11 +64,12 @@ type Change struct {
 	origins map[mark]Origin // of lines that a dream writes or proposes
 }
 
-// Who made a Change, if it was neither an order nor an undoing.
+// Who or what made a Change, but for the commands that take something back.
 const (
-	byDream = "dream"
-	byHand  = "edited" // by hand or with a tool
-	byPage  = "page"   // on the owner's page
+	byDream   = "dream"
+	byHand    = "edited" // by hand or with a tool
+	byPage    = "page"   // on the owner's page
+	byCommand = "/remember"
 )
 
 // An Edit has the digests of the texts before and after a Change: "" if the file

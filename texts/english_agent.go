@@ -19,7 +19,7 @@ func englishAgent() Agent {
 			Retry:     "answer the last message again",
 			Undo:      "put back the files that I changed last",
 			Search:    "find what was said here before",
-			Why:       "what was done for the last answer, or the one that you reply to",
+			Why:       "what was done for the last answer, or the one that you reply to; with words: how I know that",
 			Status:    "what I am doing",
 			Approvals: "what I may do without asking again; revoke NUMBER, revoke all",
 			Agents:    "the background tasks; stop, pause or resume ID, tell ID WORDS",

@@ -44,11 +44,16 @@ func englishMemoryWhy() MemoryWhy {
 		Nothing:       "Nothing in my notes is about that.",
 		Unknown:       "Where this comes from is not known.",
 		UnknownBefore: "Where this comes from is not known: it is older than %s.",
+		Here:          "this conversation",
 		Conversation:  "%s on %s",
 		Dream:         "From what was said in %s; noted on %s.",
 		DreamOneOf:    "From one or more of %d parts of conversations, most likely %s; noted on %s.",
-		Said:          "Written by %s in %s on %s.",
-		ByHand:        "Written by %s on %s.",
+		Told:          "It was noted with `/remember`, in %s on %s.",
+		Said:          "I noted it myself, in %s on %s.",
+		ByHand:        "It was written into the file, by hand or by a program, and found there on %s.",
+		OnPage:        "It was written on the owner's page, on %s.",
+		Changed:       "It was written by `%s` on %s.",
 		Untrusted:     "It is based on content that nobody vouches for.",
+		UntrustedFrom: "It is based on content that nobody vouches for, from %s.",
 	}
 }

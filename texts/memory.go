@@ -38,10 +38,15 @@ type MemoryWhy struct {
 	Nothing       string // no line of memory has the words
 	Unknown       string // where a line comes from was never recorded
 	UnknownBefore Format // … and it is older than this time
+	Here          string // in the place of a session: the conversation in which it is asked
 	Conversation  Format // a session, the time of what was said in it
 	Dream         Format // conversations, the time of the dream that made the line
 	DreamOneOf    Format // of how many parts of conversations the line may be, the likeliest of these, the time
-	Said          Format // who or what wrote the line, such as "/remember"; the session, the time
-	ByHand        Format // who or what wrote the line, the time
+	Told          Format // the line was written with /remember: the session, the time
+	Said          Format // the agent wrote the line: the session, the time
+	ByHand        Format // somebody wrote the line into the file: the time when that was seen
+	OnPage        Format // an owner wrote the line on the owner's pages: the time
+	Changed       Format // a change such as "restore 2" wrote the line, the time
 	Untrusted     string // after one of these: the line is based on untrusted content
+	UntrustedFrom Format // … from these places
 }

@@ -26,6 +26,9 @@ type Commands struct {
 	Sessions *conversation.Sessions
 	Texts    *texts.Agent
 	Zone     *time.Location // in which people read times
+
+	// Explain tells what is remembered about the words of /why, and from where. nil: nothing is.
+	Explain func(context.Context, chat.Message) (string, error)
 }
 
 // Approvals lists what is approved for a while in m's chat, and revokes it.
@@ -98,8 +101,15 @@ func (c Commands) Verbose(ctx context.Context, m chat.Message) (string, error) {
 	return say.StepsShow, nil
 }
 
-// Why tells what was done for the answer that m quotes, or for the latest.
+// Why tells what was done for the answer that m quotes, or for the latest, or with words where what is remembered about
+// these comes from.
 func (c Commands) Why(ctx context.Context, m chat.Message) (string, error) {
+	_, words := chat.Word(m.Text)
+	_, err := strconv.Atoi(words)
+	isWords := words != "" && err != nil
+	if isWords && m.Quote == nil && c.Explain != nil {
+		return c.Explain(ctx, m)
+	}
 	return receipts.Why{Sessions: c.Sessions, Texts: c.Texts.Why, Zone: c.Zone}.Answer(ctx, m)
 }
 

@@ -321,6 +321,7 @@ func (g *gateway) openPool() {
 		Log:        g.Log,
 		Zone:       g.Config.Zone(),
 		Memory:     prompt,
+		Explain:    g.knowledge.notes.WhyCommand,
 		Remembered: prompt.Remembered,
 		Workspace:  g.files,
 		Sees:       toolboxOf(g).workspaceOf,
