@@ -242,7 +242,9 @@ func (c *Client) Pair(ctx context.Context, code string) error {
 		return err
 	}
 	name := cmp.Or(chat.OneLine(p.Name), "Somebody without a name")
-	_, err = fmt.Fprintf(c.Out, "%s (%s:%s) may talk to me now.\n", name, p.At.Channel, p.Sender)
+	_, err = fmt.Fprintf(c.Out, "%[1]s (%[2]s:%[3]s) may talk to me now.\n"+
+		"To make this person an owner, put \"%[2]s:%[3]s\" into \"owners\" of the config.\n",
+		name, p.At.Channel, p.Sender)
 	return err
 }
 

@@ -48,7 +48,7 @@ func modelAdvice(kind llm.Kind, name string) string {
 // DemoModel is the finding about a model that needs no network.
 func DemoModel() Finding {
 	const advice = "set OPENAI_API_KEY, or write models and agent.model in the config"
-	return Finding{Warn, "the demo model is no real one", advice}
+	return Finding{Warn, "the demo model is not a real one", advice}
 }
 
 // Channel asks the network of the channel of that name who the bot is. buildErr

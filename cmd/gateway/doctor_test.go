@@ -57,7 +57,7 @@ func TestDoctorOnAFreshMachine(t *testing.T) {
 	want(t, out, "ok    workspace", "is not there yet")
 	want(t, out, "ok    gateway", "does not run")
 	want(t, out, "ok    store", "is not there yet")
-	want(t, out, "warn  model demo", "no real one")
+	want(t, out, "warn  model demo", "not a real one")
 }
 
 const twoServers = `{

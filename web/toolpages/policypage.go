@@ -192,7 +192,7 @@ func describe(t policy.Target) string {
 	case policy.Global:
 		return "Everybody"
 	case policy.Role:
-		return map[string]string{"owner": "Owners", "admin": "Owners", "user": "All who are no owners"}[t.Value]
+		return map[string]string{"owner": "Owners", "admin": "Owners", "user": "Everybody else"}[t.Value]
 	case policy.Invite:
 		return "Invited as " + t.Value
 	case policy.Channel:
