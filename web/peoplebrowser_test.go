@@ -25,7 +25,9 @@ func withPeople(t *testing.T, name string) (access *admission.Control, change fu
 	access = admission.NewControl(admission.Config{
 		Store: mem.New(), Log: slog.New(slog.DiscardHandler), Welcome: func(context.Context, admission.Pairing) error { return nil },
 	})
-	rules, err := admission.NewRules([]string{"web", "telegram:1"}, map[string][]string{"telegram": {"7"}, "discord": {"*"}})
+	rules, err := admission.NewRules([]string{"web:owner", "telegram:1"}, map[string][]string{
+		"telegram": {"7"}, "discord": {"*"}, "web": {"*"}, "api": {"*"}, // the last two as each config has them
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestEverybody(t *testing.T) {
 		order = append(order, p.ID)
 	}
 	today := time.Now().UTC().Format(time.DateOnly)
-	if want := "owner telegram:1 web discord:9 telegram:42 telegram:7 discord:* telegram:-100"; strings.Join(order, " ") != want {
+	if want := "owner telegram:1 web:owner discord:9 telegram:42 telegram:7 discord:* telegram:-100"; strings.Join(order, " ") != want {
 		t.Errorf("they are %q, want %q", order, want)
 	}
 	if bert := all["telegram:42"]; bert.Name != "Bert" || !bert.Paired || bert.Role != chat.User || bert.Seen != today || bert.Today.Tokens != 1000 || bert.Month.Tokens != 1500 || bert.Month.Answers != 3 {
@@ -85,6 +87,9 @@ func TestEverybody(t *testing.T) {
 	}
 	if seven := all["telegram:7"]; seven.Why != "listed in channels.telegram.allow of the config" || seven.Seen == "" || seven.Seen >= today {
 		t.Errorf("7 is %+v", seven)
+	}
+	if why := all["web:owner"].Why; why != `signs in as the owner: "web" is listed in owners of the config` {
+		t.Errorf("the owner on the page is one since %q", why)
 	}
 	if nine := all["discord:9"]; nine.Role != chat.User || nine.Why != "everybody may talk there: the config says so" {
 		t.Errorf("9 is %+v", nine)

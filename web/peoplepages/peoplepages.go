@@ -93,9 +93,15 @@ func (p *Pages) Everybody(ctx context.Context) ([]Person, error) {
 	for _, id := range rules.Owners() {
 		person(id).Role = chat.Owner
 		person(id).Why = "listed in owners of the config"
+		if isSignedIn(id) {
+			person(id).Why = `signs in as the owner: "web" is listed in owners of the config`
+		}
 	}
 	for channel, ids := range rules.Allowed() {
 		for _, id := range ids {
+			if isSignedIn(channel + ":" + id) { // the page and the API take whoever was invited or has a key
+				continue
+			}
 			one := person(channel + ":" + id)
 			one.Role = cmp.Or(one.Role, chat.User)
 			one.Why = cmp.Or(one.Why, "listed in channels."+channel+".allow of the config")
@@ -166,15 +172,20 @@ func (p *Pages) count(ctx context.Context, person func(id string) *Person) error
 	return nil
 }
 
+// isSignedIn reports whether id is of the page or the API, where no list in the config says who may talk.
+func isSignedIn(id string) bool {
+	channel, _, _ := strings.Cut(id, ":")
+	return channel == "web" || channel == "api"
+}
+
 // explained returns one with a reason, of those who are known by what they used only.
 func (p *Pages) explained(ctx context.Context, one Person) Person {
-	channel, _, _ := strings.Cut(one.ID, ":")
 	switch {
 	case one.Why != "":
 	case one.ID == string(chat.TheOwner):
 		one.Role = chat.Owner
 		one.Why = "all owners together: they share one memory and one account"
-	case channel == "web", channel == "api":
+	case isSignedIn(one.ID):
 		one.Role = chat.User
 		one.Why = "was invited to the web page, or has a key"
 	default:
