@@ -277,7 +277,8 @@ func (c *Client) PrintLink(ctx context.Context, person string) error {
 	if err := c.Ask(ctx, "POST", "/api/people", map[string]string{"Name": person}, &made); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(c.Out, "%s\nIt works once, until %s.\n", made.Link, Moment(made.Expires, c.Zone))
+	until := Moment(made.Expires, c.Zone)
+	_, err := fmt.Fprintf(c.Out, "%s\nIt signs in %s, once, until %s.\n", made.Link, person, until)
 	return err
 }
 

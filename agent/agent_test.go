@@ -689,6 +689,12 @@ func TestHelp(t *testing.T) {
 			if text := h.sent[len(h.sent)-1]; !strings.Contains(text, "/retry") || strings.Contains(text, "/pair") != (role == chat.Owner) {
 				t.Errorf("the role %s is told %q", role, text)
 			}
+			m.ID, m.Text = m.ID+" starts", "/start"
+			h.deliver(m)
+			synctest.Wait()
+			if text := h.sent[len(h.sent)-1]; !strings.Contains(text, "/help") || strings.Contains(text, "/retry") || strings.Count(text, "\n") > 2 {
+				t.Errorf("/start: the role %s is told %q", role, text)
+			}
 		}
 	})
 }

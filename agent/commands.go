@@ -188,7 +188,7 @@ func answerUnknown(_ context.Context, p *Pool, m chat.Message) (string, error) {
 }
 
 func showHelp(_ context.Context, p *Pool, m chat.Message) (string, error) {
-	return sessioncommands.Help(p.texts.Help, p.listed(), m.From.Role == chat.Owner), nil
+	return sessioncommands.Help(p.texts.Help, p.listed(), m), nil
 }
 
 // listed returns the commands that people are shown.

@@ -13,6 +13,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
+	"parley/workspace"
 )
 
 // Notes lets people see and change what is known about them. Its answers are
@@ -174,7 +175,8 @@ func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err err
 	fresh := 0
 	err = n.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
 		for _, name := range []string{memoryFile, userFile, heardFile} {
-			if says := strings.TrimSpace(texts[name]); says != "" {
+			says := strings.TrimSpace(texts[name])
+			if says != "" && says != strings.TrimSpace(workspace.First(name)) { // the form that nobody has filled in
 				text += "**" + name + "**\n\n" + chat.Shorten(says, 1500) + "\n\n"
 			}
 		}
@@ -186,10 +188,19 @@ func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err err
 				fresh++
 			}
 		}
-		text += n.say().Remembered.With(n.say().Parts.Of(all), fresh)
 		return nil
 	})
-	return text, err
+	unread := ""
+	if fresh > 0 {
+		unread = n.say().Unread.With(fresh)
+	}
+	switch {
+	case all > 0:
+		text += n.say().Remembered.With(n.say().Parts.Of(all), unread)
+	case text == "":
+		text = n.say().RemembersNothing
+	}
+	return strings.TrimSpace(text), err
 }
 
 // Changes lists the last changes of the memory of who, or shows the one with this

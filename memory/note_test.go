@@ -11,6 +11,7 @@ import (
 	"parley/llm/llmtest"
 	"parley/store"
 	"parley/timetest"
+	"parley/workspace"
 )
 
 func scripted(f func(llm.Request) llmtest.Answer) llm.Model { return &llmtest.Script{Else: f} }
@@ -62,7 +63,7 @@ func TestForgetting(t *testing.T) {
 	a.past.say("x:1", "karl said")
 	a.write("x:1", memoryFile, "karl\n")
 	for i, entries := range []string{"1 part", "0 parts"} {
-		a.answers("Forgotten: " + entries + " of past conversations, 3 lines.\n\n> - KARL likes tea\n> - Name: Karl\n> karl's page\n\n`/dream restore 2` brings the lines back.")(
+		a.answers("Forgotten: " + entries + " of past conversations, 3 lines.\n\n> - KARL likes tea\n> - Name: Karl\n> karl's page\n\n`/dream restore 2` brings that back.")(
 			n.Forget(ctx, "owner", "Karl", "key"))
 		if a.past.count("owner") != 1 || a.past.count("x:1") != 1 {
 			t.Errorf("%d: the history is wrong", i)
@@ -95,7 +96,10 @@ func TestTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAttic(t)
 		n, ctx := a.notes(), t.Context()
-		a.answers("I remember 0 parts of past conversations (0 not processed yet).")(n.Show(ctx, "x:1"))
+		nothing := "I remember nothing about you yet. `/remember TEXT` notes something."
+		a.answers(nothing)(n.Show(ctx, "x:1"))
+		a.write("owner", userFile, workspace.First(userFile)) // nobody has filled in the form
+		a.answers(nothing)(n.Show(ctx, "owner"))
 		a.answers("My memory of you has not changed yet.")(n.Changes(ctx, "x:1", ""))
 		a.past.say("x:1", "one", "!two")
 		a.model = &llmtest.Script{Answers: []llmtest.Answer{

@@ -34,6 +34,7 @@ type Why struct {
 
 // Help says in /help and in menus what each command does.
 type Help struct {
+	Start  string // to who opens a conversation with the bot
 	Intro  string // before the list of commands
 	Owners string // after it, for owners: commands of the channels, one a line
 

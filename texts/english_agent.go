@@ -10,6 +10,9 @@ func englishAgent() Agent {
 			Subagent: "a background task",
 		},
 		Help: Help{
+			Start: "Hello! Write to me as you would to a person: ask me something, send me a file, or say " +
+				"\"remind me in ten minutes to stretch\".\n/new begins a new conversation, /stop stops an answer, " +
+				"and /help lists the rest.",
 			Intro: "Write to me as you would to a person. I can use tools, and I answer what you ask.",
 			Owners: "/pair, /unpair – who else may talk to me\n" +
 				"/parked, /resend, /drop – replies that could not be sent",

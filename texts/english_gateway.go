@@ -128,7 +128,8 @@ func englishGateway() Gateway {
 		},
 		Report: Report{
 			Failed:          "I could not check the channels; the log says why.",
-			Channel:         "Channel %s %s. Replies waiting: %d. Messages from unknown senders dropped: %d.",
+			Channel:         "Channel %s %s. Replies waiting: %d.%s",
+			Dropped:         " Messages from unknown senders dropped: %d.",
 			Works:           "works",
 			WaitsForGateway: "waits for a gateway",
 			NotReceiving:    "does not receive; the log says why",

@@ -113,7 +113,8 @@ type Undo struct {
 // Report is what /status tells owners of the channels and the store.
 type Report struct {
 	Failed  string // the channels could not be looked at
-	Channel Format // a channel, its state, replies that wait, messages dropped
+	Channel Format // a channel, its state, replies that wait, Dropped or ""
+	Dropped Format // messages
 
 	Works, WaitsForGateway, NotReceiving string // states
 

@@ -177,9 +177,12 @@ func (s commands) link() *cobra.Command {
 }
 
 func (s commands) key() *cobra.Command {
-	return s.command("key NAME [PREFIX]", "Create an API key for a person; its sessions begin with PREFIX",
-		cobra.RangeArgs(1, 2),
+	key := s.command("key NAME [PREFIX]", "Create an API key for a person", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, c *admin.Client, args []string) error {
 			return c.PrintKey(ctx, args[0], strings.Join(args[1:], ""))
 		})
+	key.Long = "Create an API key for a person who was invited with parley link NAME.\n" +
+		"A key with a PREFIX sees only the conversations that begin with it, so that two programs of one person,\n" +
+		"such as tablet and desk, do not mix theirs."
+	return key
 }

@@ -13,13 +13,16 @@ import (
 type Listed struct{ Name, Help string }
 
 // Help lists the commands.
-func Help(say texts.Help, all []Listed, owner bool) string {
+func Help(say texts.Help, all []Listed, m chat.Message) string {
+	if word, _ := chat.Word(m.Text); strings.HasPrefix(strings.ToLower(word), "/start") {
+		return say.Start // what a chat on Telegram begins with
+	}
 	var b strings.Builder
 	b.WriteString(say.Intro + "\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "\n/%s – %s", c.Name, c.Help)
 	}
-	if owner {
+	if m.From.Role == chat.Owner {
 		b.WriteString("\n" + say.Owners)
 	}
 	return b.String()

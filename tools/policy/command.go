@@ -80,6 +80,9 @@ func listGroups(e Effective, say texts.Groups) string {
 	lines := say.List + "\n"
 	for _, id := range slices.Sorted(maps.Keys(e.Categories)) {
 		group := e.Categories[id]
+		if len(group.Tools) == 0 {
+			continue // there is nothing to switch
+		}
 		line := say.Off
 		switch {
 		case group.Enabled && group.Locked:

@@ -15,7 +15,7 @@ import (
 // forces.
 func TestB073OwnToggle(t *testing.T) {
 	d := newDesk(t)
-	d.set(t, Global, "", `{"forced_category_states":{"data":true,"compat":false},"category_overrides":{"net":{"tools":["fetch"],"default_enabled":false}}}`)
+	d.set(t, Global, "", `{"forced_category_states":{"data":true,"compat":false},"category_overrides":{"net":{"tools":["fetch"],"default_enabled":false},"bare":{"tools":["gone"]}}}`)
 	says := func(text string, group bool, role chat.Role) string {
 		t.Helper()
 		m := chat.Message{Text: text, At: user.At, From: chat.Sender{ID: "42", Role: role}, Group: group}
@@ -24,6 +24,9 @@ func TestB073OwnToggle(t *testing.T) {
 			t.Fatal(err)
 		}
 		return got
+	}
+	if got := says("/groups", false, chat.Owner); strings.Contains(got, "bare") || !strings.Contains(got, "`web`") {
+		t.Errorf("an owner is told of a group without tools: %s", got)
 	}
 	for _, c := range []struct{ text, want, left string }{
 		{"/groups", "- `data`: on, as the owner decided (clock)\n- `net`: **off** (fetch)\n- `web`: on (web_search)", "clock web_search"},

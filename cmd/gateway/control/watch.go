@@ -65,7 +65,11 @@ func (w Watch) Report(ctx context.Context, say texts.Report, onlyConsole bool) (
 		case s.Err != nil:
 			state = say.NotReceiving
 		}
-		states = append(states, say.Channel.With(s.Channel, state, s.Pending, s.Dropped))
+		dropped := ""
+		if s.Dropped > 0 {
+			dropped = say.Dropped.With(s.Dropped)
+		}
+		states = append(states, say.Channel.With(s.Channel, state, s.Pending, dropped))
 	}
 	if n := len(letters); n > 0 {
 		last := letters[n-1]
