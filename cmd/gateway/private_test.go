@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -223,10 +224,14 @@ func TestNobodyElseReads(t *testing.T) {
 	w.told(person, "an answer", func(texts []string) bool { return toldOf(texts, "keep it") })
 	w.logs("other users of this machine had access", 1)
 	err = filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || d != nil && path == filepath.Join(w.dir, "sandbox") {
+			return fs.SkipDir // it comes and goes, with files of the system
+		}
 		if err != nil {
 			return err
 		}
-		if info, err := d.Info(); err == nil && info.Mode().Perm()&0o077 != 0 {
+		info, err := d.Info()
+		if err == nil && (d.IsDir() || d.Type().IsRegular()) && info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("open to others: %s, %v", path, info.Mode())
 		}
 		return nil

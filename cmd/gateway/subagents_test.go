@@ -74,6 +74,17 @@ func (s *spot) counts(text string) (n int) {
 
 var spawned = regexp.MustCompile(`Subagent \[(\w+)\] started \(id: (\w{8})\)\. I'll notify you when it completes\.`)
 
+// spawns says text, which has a background task started, and returns what [spawned] finds once all of it is there.
+func (s *spot) spawns(text string) (found []string) {
+	s.testGateway.t.Helper()
+	s.say(text)
+	s.lastThat("a background task", func(m shown) bool {
+		found = spawned.FindStringSubmatch(m.text)
+		return found != nil && !m.live()
+	})
+	return found
+}
+
 // TestD092InTheBackground: a subagent works while the talk goes on, and what it
 // found comes as a second message. A crash in the middle of its work loses
 // nothing, and the report comes once (D-092, A-072).
@@ -91,7 +102,7 @@ func TestD092InTheBackground(t *testing.T) {
 			}))
 			w.start()
 			s := w.telegramSpot()
-			at := spawned.FindStringSubmatch(s.asks(`call spawn {"task": "Find out how far the moon is", "label": "moon"}`, "Subagent [moon] started").text)
+			at := s.spawns(`call spawn {"task": "Find out how far the moon is", "label": "moon"}`)
 			if at == nil {
 				t.Fatalf("the bot said %q", botTexts(w.tg.Chat(person)))
 			}
@@ -272,7 +283,7 @@ func TestAgentsAreSteered(t *testing.T) {
 	s, other := w.telegramSpot(), w.at(asker)
 	begin := func(label string) string {
 		t.Helper()
-		return spawned.FindStringSubmatch(s.asks(fmt.Sprintf(`call spawn {"task": "count %s", "label": %q}`, label, label), "Subagent ["+label+"] started").text)[2]
+		return s.spawns(fmt.Sprintf(`call spawn {"task": "count %s", "label": %q}`, label, label))[2]
 	}
 	of := func(label string) func(llmtest.Request) bool {
 		return func(r llmtest.Request) bool { return task(r) == "count "+label }
