@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -261,6 +262,36 @@ func TestSecrets(t *testing.T) {
 	}
 	if kept := onDisk(t, history); strings.Contains(kept, "sk-") {
 		t.Errorf("the folder of earlier texts has %s", kept)
+	}
+}
+
+// The mask of a secret that somebody puts where no secret belongs stays a mask, and is a fault: neither differences nor
+// what is said of faults show what it stands for (R-S6).
+func TestMisplacedMask(t *testing.T) {
+	dir := t.TempDir()
+	token := regexp.MustCompile(`"token": ("[^"]*")`)
+	f := &File{Path: filepath.Join(dir, "config.json"), History: filepath.Join(dir, "history"), Secrets: func(text string) (all []Secret) {
+		for _, m := range token.FindAllStringSubmatchIndex(text, -1) {
+			all = append(all, Secret{m[2], m[3], text[m[2]+1 : m[3]-1]})
+		}
+		return all
+	}}
+	put(t, f.Path, `{"token": "a-secret-of-some-length", "zone": "UTC"}`, 0o600)
+	now, err := f.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := mask.FindString(now.Text)
+	for _, text := range []string{
+		strings.Replace(now.Text, `"UTC"`, a, 1), `{"zone": ` + a + `}`, `{"unknown": ` + a + `, "token": ` + a + `}`, "// " + a + "\n" + now.Text,
+	} {
+		to := f.fill(text, now)
+		if strings.Contains(f.hide(to.text), "of-some") || len(to.missing) != 1 || !strings.Contains(to.missing[0].Text, "cannot stand here") {
+			t.Errorf("%s is filled as %s, with the faults %v", text, to.text, to.missing)
+		}
+		if err := f.Save(now.Sum, text); err == nil || !strings.Contains(says(t, f.Path), `"UTC"`) {
+			t.Errorf("%s was saved: %v", text, err)
+		}
 	}
 }
 

@@ -95,38 +95,68 @@ func (f *File) hide(text string) string {
 type filling struct {
 	text    string
 	places  []filled
-	missing []Fault // masks that stand for no secret of the file
+	missing []Fault // masks that stand for no secret of the file, or where none belongs
 }
 
-// A filled is a place of a filling, in characters.
+// A filled is a place of a filling where the text that was filled has a mask, in characters.
 type filled struct {
+	start         int // offset, in bytes
 	line, column  int // from 1
-	secret, masks int // the length of the secret, and that of its mask
+	secret, masks int // the length of what stands there, and that of the mask
 }
 
-// fill returns text, which has masks, with the secrets of now.
-func (f *File) fill(text string, now Text) (to filling) {
+// fill returns text, which has masks, with the secrets of now. A mask that somebody put where no secret belongs stays
+// one: what is there may be shown, by what is told of a fault if not by the page.
+func (f *File) fill(text string, now Text) filling {
+	misplaced := map[int]bool{} // masks by their numbers
+	for {
+		to := f.fillBut(misplaced, text, now)
+		secret := map[int]bool{}
+		for _, s := range f.secrets(to.text) {
+			secret[s.Start] = true
+		}
+		before := len(misplaced)
+		for n, p := range to.places {
+			if !secret[p.start] {
+				misplaced[n] = true
+			}
+		}
+		if len(misplaced) == before {
+			return to
+		}
+	}
+}
+
+// fillBut is fill, but for the masks with these numbers.
+func (f *File) fillBut(misplaced map[int]bool, text string, now Text) (to filling) {
 	secrets := map[string]string{}
 	for _, s := range f.secrets(now.whole) {
 		secrets[f.maskOf(s)] = now.whole[s.Start:s.End]
 	}
 	var b strings.Builder
 	end := 0
-	for _, m := range mask.FindAllStringIndex(text, -1) {
+	for n, m := range mask.FindAllStringIndex(text, -1) {
 		shown := text[m[0]:m[1]]
 		secret, is := secrets[shown]
 		b.WriteString(text[end:m[0]])
 		end = m[1]
 		line, column := placeOf(b.String())
-		if !is {
+		what := ""
+		switch {
+		case !is:
+			what = "the secret that stood here is not in the file any more, and earlier texts keep none: " +
+				"write it again, or ${NAME} in its place"
+		case misplaced[n]:
+			what = "a secret cannot stand here, where it would be shown: take it away"
+		}
+		if what != "" {
 			shownLine, shownColumn := placeOf(text[:m[0]])
-			to.missing = append(to.missing, Fault{shownLine, shownColumn, "the secret that stood here is not in the " +
-				"file any more, and earlier texts keep none: write it again, or ${NAME} in its place"})
+			to.missing = append(to.missing, Fault{shownLine, shownColumn, what})
 			secret = shown
 		}
-		b.WriteString(secret)
 		long, short := utf8.RuneCountInString(secret), utf8.RuneCountInString(shown)
-		to.places = append(to.places, filled{line, column, long, short})
+		to.places = append(to.places, filled{b.Len(), line, column, long, short})
+		b.WriteString(secret)
 	}
 	to.text = b.String() + text[end:]
 	return to
