@@ -242,7 +242,7 @@ func TestRS8Pairing(t *testing.T) {
 		role := func(want ...chat.Role) { // R-S24
 			t.Helper()
 			for i, id := range []string{"1", "2", "9", "7", ""} {
-				if got, err := h.Access().Role(t.Context(), "net", id); err != nil || got != want[i] {
+				if got, err := h.Access().Role(t.Context(), chat.Address{Channel: "net"}, id); err != nil || got != want[i] {
 					t.Errorf("the role of %q is %q, %v", id, got, err)
 				}
 			}

@@ -101,14 +101,14 @@ func TestEverybody(t *testing.T) {
 	f.want(t, 401, unpair)
 	unpair.by = f.invited(t, "gast")
 	f.want(t, 404, unpair)
-	if role, err := access.Role(t.Context(), "telegram", "42"); role != chat.User || err != nil {
+	if role, err := access.Role(t.Context(), chat.Address{Channel: "telegram"}, "42"); role != chat.User || err != nil {
 		t.Fatalf("somebody else unpaired Bert: %q, %v", role, err)
 	}
 	unpair.by = boss
 	f.want(t, 204, unpair)
 	f.want(t, 404, unpair)
 	f.want(t, 400, asking{method: "POST", path: "/api/people/unpair", body: `{"id":"bert"}`, by: boss})
-	if role, err := access.Role(t.Context(), "telegram", "42"); role != chat.Unknown || err != nil {
+	if role, err := access.Role(t.Context(), chat.Address{Channel: "telegram"}, "42"); role != chat.Unknown || err != nil {
 		t.Errorf("Bert may still talk: %q, %v", role, err)
 	}
 	if last := f.audited[len(f.audited)-1]; last != "access owner unpaired: telegram:42" {
@@ -169,7 +169,7 @@ func TestBlockPeople(t *testing.T) {
 	}
 	f.want(t, 204, post("unblock", "web:anna"))
 	f.want(t, 204, post("unblock", "telegram:42"))
-	if role, err := access.Role(t.Context(), "telegram", "42"); role != chat.User || err != nil {
+	if role, err := access.Role(t.Context(), chat.Address{Channel: "telegram"}, "42"); role != chat.User || err != nil {
 		t.Errorf("Bert is %q, %v", role, err)
 	}
 	if left, err := access.Blocked(t.Context()); err != nil || len(left) != 1 {

@@ -73,8 +73,8 @@ func (f *face) toolAdmin(t testing.TB) toolpages.Admin {
 		People: func(context.Context) ([]toolpages.Person, error) {
 			return []toolpages.Person{{ID: "telegram:42", About: evil}, {ID: evil}}, nil
 		},
-		RoleOf: func(_ context.Context, channel, id string) (chat.Role, error) {
-			return map[string]chat.Role{"telegram:1": chat.Owner, "telegram:42": chat.User}[channel+":"+id], nil
+		RoleOf: func(_ context.Context, at chat.Address, id string) (chat.Role, error) {
+			return map[string]chat.Role{"telegram:1": chat.Owner, "telegram:42": chat.User}[at.Channel+":"+id], nil
 		},
 		Approvals: func(context.Context) ([]chat.Approval, error) { return []chat.Approval{approval}, nil },
 		Revoke: func(_ context.Context, a chat.Approval) error {

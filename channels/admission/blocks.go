@@ -86,11 +86,11 @@ func (c *Control) IsBlocked(ctx context.Context, channel, id string) (bool, erro
 	return true, nil
 }
 
-// isBlockedAt reports whether the sender of m is blocked, or the group in which they write.
-func (c *Control) isBlockedAt(ctx context.Context, m chat.Message) (bool, error) {
-	blocked, err := c.IsBlocked(ctx, m.At.Channel, m.From.ID)
-	if err != nil || blocked || !m.Group {
+// isBlockedAt reports whether the sender with that ID is blocked, or the group at a.
+func (c *Control) isBlockedAt(ctx context.Context, a chat.Address, id string) (bool, error) {
+	blocked, err := c.IsBlocked(ctx, a.Channel, id)
+	if err != nil || blocked || a.Chat == id {
 		return blocked, err
 	}
-	return c.IsBlocked(ctx, m.At.Channel, m.At.Chat)
+	return c.IsBlocked(ctx, a.Channel, a.Chat)
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // TestBlock: who is blocked has no role, whatever the config and a pairing say, gets no code, and has what they had
-// once they are unblocked; a group that is blocked is heard from its owners only.
+// once they are unblocked; a group that is blocked is heard from its owners only, and what others have waiting or
+// scheduled there is not begun.
 func TestBlock(t *testing.T) {
 	s := mem.New()
 	c := admission.NewControl(admission.Config{
@@ -82,7 +83,7 @@ func TestBlock(t *testing.T) {
 			if got, err := c.RoleOf(ctx, w.m); got != role || err != nil {
 				t.Errorf("%+v: %q, %v, want %q", w.m.At, got, err, role)
 			}
-			if got, err := c.Role(ctx, w.m.At.Channel, w.m.From.ID); !w.m.Group && (got != role || err != nil) {
+			if got, err := c.Role(ctx, w.m.At, w.m.From.ID); got != role || err != nil {
 				t.Errorf("%+v later: %q, %v, want %q", w.m.At, got, err, role)
 			}
 		}

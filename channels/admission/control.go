@@ -59,7 +59,7 @@ func (c *Control) RoleOf(ctx context.Context, m chat.Message) (chat.Role, error)
 	if role == chat.Owner || m.From.ID == "" {
 		return role, nil
 	}
-	if blocked, err := c.isBlockedAt(ctx, m); err != nil || blocked {
+	if blocked, err := c.isBlockedAt(ctx, m.At, m.From.ID); err != nil || blocked {
 		return chat.Unknown, err
 	}
 	if role != chat.Unknown {
@@ -75,21 +75,21 @@ func (c *Control) RoleOf(ctx context.Context, m chat.Message) (chat.Role, error)
 	return chat.Unknown, fmt.Errorf("authorise: %w", err)
 }
 
-// Role returns the role on channel of the sender with that ID, through whichever of
-// our accounts they are paired. What somebody scheduled is run with the role they
-// have at that time (R-S24).
-func (c *Control) Role(ctx context.Context, channel, id string) (chat.Role, error) {
-	role := c.Rules().Role(channel, id)
+// Role returns the role at a of the sender with that ID, through whichever of our
+// accounts they are paired. What somebody scheduled is run with the role they have
+// at that time (R-S24). Without a.Chat it is their role on the channel as a whole.
+func (c *Control) Role(ctx context.Context, a chat.Address, id string) (chat.Role, error) {
+	role := c.Rules().Role(a.Channel, id)
 	if role == chat.Owner || id == "" {
 		return role, nil
 	}
-	if blocked, err := c.IsBlocked(ctx, channel, id); err != nil || blocked {
+	if blocked, err := c.isBlockedAt(ctx, a, id); err != nil || blocked {
 		return chat.Unknown, err
 	}
 	if role != chat.Unknown {
 		return role, nil
 	}
-	for key, err := range c.paired.Keys(ctx, channel+"\x00") {
+	for key, err := range c.paired.Keys(ctx, a.Channel+"\x00") {
 		if err != nil {
 			return chat.Unknown, fmt.Errorf("look up role: %w", err)
 		}

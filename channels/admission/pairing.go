@@ -104,7 +104,7 @@ func (c *Control) Unpair(ctx context.Context, channel, sender string) (found boo
 func (c *Control) Request(ctx context.Context, m chat.Message) (Pairing, bool, error) {
 	c.requesting.Lock()
 	defer c.requesting.Unlock()
-	if blocked, err := c.isBlockedAt(ctx, m); err != nil || blocked {
+	if blocked, err := c.isBlockedAt(ctx, m.At, m.From.ID); err != nil || blocked {
 		return Pairing{}, false, err
 	}
 	all, err := c.recentRequests(ctx)

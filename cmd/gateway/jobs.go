@@ -47,7 +47,7 @@ func (j jobHost) openScheduler() {
 
 // roleNow returns what from may do at a today (R-S24).
 func (j jobHost) roleNow(ctx context.Context, a chat.Address, from chat.Sender) (chat.Role, error) {
-	role, err := j.app.hub.Access().Role(ctx, a.Channel, from.ID)
+	role, err := j.app.hub.Access().Role(ctx, a, from.ID)
 	invited := a.Channel == "web" || a.Channel == "api" // both know people by their invitation
 	if err != nil || role == chat.Unknown || !invited {
 		return role, err

@@ -48,4 +48,13 @@ func TestRS24RoleNow(t *testing.T) {
 			t.Errorf("%s:%s is %q, %v; want %q", x.channel, x.id, got, err, x.want)
 		}
 	}
+	if err := h.hub.Access().Block(t.Context(), "telegram", "-100", "1"); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]chat.Role{"1": chat.Owner, "2": chat.Unknown} {
+		got, err := jobHost{h}.roleNow(t.Context(), chat.Address{Channel: "telegram", Chat: "-100"}, chat.Sender{ID: id, Role: chat.User})
+		if got != want || err != nil {
+			t.Errorf("in a blocked group telegram:%s is %q, %v; want %q", id, got, err, want)
+		}
+	}
 }

@@ -191,7 +191,7 @@ func (p *Pages) explained(ctx context.Context, one Person) Person {
 	default:
 		one.Why = "a group, or nobody who may talk now"
 		at := strings.LastIndex(one.ID, ":")
-		role, err := p.Access.Role(ctx, one.ID[:max(at, 0)], one.ID[at+1:])
+		role, err := p.Access.Role(ctx, chat.Address{Channel: one.ID[:max(at, 0)]}, one.ID[at+1:])
 		if err != nil || role == chat.Unknown {
 			return one
 		}

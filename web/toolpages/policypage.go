@@ -83,7 +83,7 @@ func (a *Admin) exampleOf(r *http.Request, t policy.Target) (s tools.Scope, err 
 		}
 		s.At = chat.Address{Channel: t.Value[:at], Chat: t.Value[at+1:]}
 		s.From.ID = s.At.Chat
-		role, err := a.RoleOf(r.Context(), s.At.Channel, s.From.ID)
+		role, err := a.RoleOf(r.Context(), s.At, s.From.ID)
 		if role == chat.Owner {
 			s.From.Role = role
 		}

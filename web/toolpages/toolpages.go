@@ -30,9 +30,9 @@ type Admin struct {
 	// Test runs a custom tool for who, and returns what is shown of it (B-018).
 	Test func(ctx context.Context, who chat.Sender, t custom.Trial) (any, error)
 
-	// People lists who has talked to the agent. RoleOf returns the role of somebody on a channel.
+	// People lists who has talked to the agent. RoleOf returns the role of somebody in a chat.
 	People func(context.Context) ([]Person, error)
-	RoleOf func(ctx context.Context, channel, id string) (chat.Role, error)
+	RoleOf func(ctx context.Context, at chat.Address, id string) (chat.Role, error)
 
 	// Approvals lists what owners approved for a while. Revoke takes one back.
 	Approvals func(context.Context) ([]chat.Approval, error)
