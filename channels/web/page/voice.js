@@ -19,7 +19,7 @@ const insecure = "Browsers record only on pages with https, or on the computer t
 const unknown = "Recording does not work in this browser. You can attach a sound file instead.";
 
 const box = $("write").querySelector(".box"), why = $("why"), still = matchMedia("(prefers-reduced-motion: reduce)");
-let session; // the recording under way: {recorder, stream, sound, parts, began, heard, stopped}
+let session; // the recording under way: {recorder, stream, sound, parts, began, heard, stopped, sent}
 
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
@@ -49,7 +49,11 @@ function begin(stream, submit) {
   sound.createMediaStreamSource(stream).connect(meter);
   const view = show(submit);
   session = { recorder, stream, sound, view, parts: [], began: performance.now(), heard: performance.now(), suffix: kind?.[1] ?? "ogg" };
-  recorder.ondataavailable = ({ data }) => data.size && session?.parts.push(data);
+  recorder.ondataavailable = ({ data }) => {
+    if (!session) return;
+    if (data.size) session.parts.push(data);
+    if (performance.now() - session.began >= longest * 1000) pause(); // in a hidden tab nothing is drawn
+  };
   recorder.start(1000);
   stream.getAudioTracks()[0].onended = pause; // it was unplugged, or taken away
   addEventListener("beforeunload", hold);
@@ -111,7 +115,6 @@ function draw(s, meter) {
     const quiet = (now - s.heard) / 1000 > silence;
     said.textContent = quiet ? "I hear nothing. Is the microphone on?" : "Recording";
     said.classList.toggle("unseen", !quiet);
-    if (seconds >= longest) pause();
   };
   said.classList.add("unseen");
   requestAnimationFrame(step);
@@ -129,12 +132,15 @@ function pause() {
 
 // finish sends the recording, with what else is in the message box.
 async function finish(submit) {
-  const { recorder, parts, suffix } = session;
+  const s = session, { recorder, parts, suffix } = s;
+  if (s.sent) return; // pressed twice
+  s.sent = true;
   if (recorder.state !== "inactive") {
     const stopped = new Promise((done) => recorder.addEventListener("stop", done, { once: true }));
     recorder.stop();
     await stopped; // the last part comes before
   }
+  if (session !== s) return; // it was discarded meanwhile
   const blob = new File(parts, `Voice message.${suffix}`, { type: recorder.mimeType.split(";")[0] });
   end();
   if (!blob.size) return void (why.textContent = "Nothing was recorded. Please try again.");
@@ -145,6 +151,7 @@ async function finish(submit) {
 // end closes the recorder and gives the microphone back.
 function end() {
   const s = session;
+  if (!s) return;
   session = undefined;
   removeEventListener("beforeunload", hold);
   s.recorder.ondataavailable = null;
