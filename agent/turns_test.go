@@ -121,3 +121,50 @@ func TestTurnsUnderWay(t *testing.T) {
 		}
 	})
 }
+
+// TestTurnsSuspended: the messages that wait for a model stand with their answers once it is back, and before the
+// conversation that follows theirs if it is over.
+func TestTurnsSuspended(t *testing.T) {
+	up := false
+	play(t, &house{model: down(func() bool { return up })}, func(h *house) {
+		want := func(want string) {
+			t.Helper()
+			reader := timeline.Reader{Pool: h.pool, Price: func(string, llm.Usage) (float64, bool) { return 0, true }}
+			all, err := reader.Turns(t.Context(), "test:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, turn := range all {
+				line := fmt.Sprint("open ", turn.Open)
+				for _, p := range turn.Parts {
+					line += strings.TrimRight(fmt.Sprintf(", %s %s", p.Entry.Kind, p.Entry.Text), " ")
+				}
+				got = append(got, line)
+			}
+			if strings.Join(got, "\n") != want {
+				t.Errorf("the turns are\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+			}
+		}
+		h.say("1", "one")
+		timetest.Sleep(time.Second)
+		h.say("2", "two")
+		timetest.Sleep(time.Second)
+		h.want(later, later)
+		want("open true, heard one\nopen true, heard two")
+		up = true
+		timetest.Sleep(time.Hour)
+		h.want(back+"answer to user one", back+"answer to user two")
+		answered := "open false, heard one, said answer to user one\nopen false, heard two, said answer to user two"
+		want(answered)
+		up = false
+		h.say("3", "three")
+		timetest.Sleep(time.Second)
+		h.say("4", "/new")
+		timetest.Sleep(time.Second)
+		up = true
+		h.say("5", "five")
+		timetest.Sleep(time.Hour)
+		want(answered + "\nopen false, heard three\nopen false, began\nopen false, heard five, said answer to user five")
+	})
+}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -30,26 +31,24 @@ func (rd Reader) Turns(ctx context.Context, id chat.SessionID) (all []chat.Turn,
 		}
 		for _, e := range p.Entries {
 			if e.Kind == chat.Began || e.Kind == chat.Removed {
-				all = now.end(all)
+				all = now.endSuspended(now.end(all), false) // nobody goes on with them
 				all = append(all, chat.Turn{Parts: []chat.Part{{Entry: e}}})
 				continue
 			}
-			now.add(e)
+			now.add(e, p.Record)
 		}
 		now.read(p.Record)
 		switch {
 		case p.Record.Ended != nil:
 			all = now.end(all)
 		case p.Record.Suspended != nil:
-			all = now.suspend(all)
+			now.suspend(*p.Record.Suspended)
 		case p.Record.Resumed != "":
-			all = now.resume(all)
+			all = now.resume(all, p.Record.Resumed)
 		}
 	}
 	now.turn.Open = true
-	all = now.end(all)
-	now.turn = now.suspended
-	return now.end(all), nil
+	return now.endSuspended(now.end(all), true), nil
 }
 
 // An account is what was read of a turn so far.
@@ -57,9 +56,51 @@ type account struct {
 	reader Reader
 	kit    *tools.Kit
 
-	turn      chat.Turn
-	suspended chat.Turn // goes on later
-	round     int       // parts before the calls of the last answer of the model
+	turn      turn
+	suspended []suspended // they go on later
+}
+
+// A turn is what was read of one.
+type turn struct {
+	chat.Turn
+	of    []string // for each part: key of the message that it shows, if it shows one
+	round int      // parts before the calls of the last answer of the model
+}
+
+// A suspended turn is to be resumed for the message of that key, or for another of its messages.
+type suspended struct {
+	key string
+	turn
+}
+
+// answers reports whether t answers the message of that key.
+func (t turn) answers(key string) bool { return slices.Contains(t.of, key) }
+
+// isFor reports whether t answers no message but that of that key.
+func (t turn) isFor(key string) bool {
+	return !slices.ContainsFunc(t.of, func(of string) bool { return of != "" && of != key })
+}
+
+// without returns a copy of t without the messages that are left out. Steps of the copy change by themselves.
+func (t turn) without(leftOut func(key string) bool) turn {
+	was := t
+	t.Parts = nil
+	t.of = nil
+	for i, p := range was.Parts {
+		if was.of[i] != "" && leftOut(was.of[i]) {
+			if i < was.round {
+				t.round--
+			}
+			continue
+		}
+		if p.Step != nil {
+			step := *p.Step
+			p.Step = &step
+		}
+		t.Parts = append(t.Parts, p)
+		t.of = append(t.of, was.of[i])
+	}
+	return t
 }
 
 // end appends the turn to all, and begins the next one.
@@ -70,34 +111,68 @@ func (a *account) end(all []chat.Turn) []chat.Turn {
 				s.State = chat.Interrupted
 			}
 		}
-		all = append(all, a.turn)
+		all = append(all, a.turn.Turn)
 	}
-	a.turn, a.round = chat.Turn{}, 0
+	a.turn = turn{}
 	return all
 }
 
-// suspend puts the turn aside.
-func (a *account) suspend(all []chat.Turn) []chat.Turn {
+// endSuspended appends the suspended turns to all. Open ones may still go on.
+func (a *account) endSuspended(all []chat.Turn, open bool) []chat.Turn {
+	for _, s := range a.suspended {
+		a.turn = s.turn
+		a.turn.Open = open
+		all = a.end(all)
+	}
+	a.suspended = nil
+	return all
+}
+
+// suspend puts the turn aside, by the rule of pastturns: unless all of it is suspended, what joined it goes on without
+// the message. What was done so far is then part of both, and what that used counts for the one that goes on.
+func (a *account) suspend(why conversation.Suspension) {
 	held := a.turn
-	a.turn = a.suspended // mostly none
-	all = a.end(all)
-	held.Open = true
-	a.suspended = held
+	switch {
+	case a.find(why.Key) >= 0:
+		return
+	case !held.answers(why.Key): // nothing had been heard of it
+		held = turn{}
+	case why.Whole || held.isFor(why.Key):
+		a.turn = turn{}
+	default:
+		a.turn = held.without(func(key string) bool { return key == why.Key })
+		held = held.without(func(key string) bool { return key != why.Key })
+		held.Turn = chat.Turn{Parts: held.Parts}
+	}
+	a.suspended = append(a.suspended, suspended{why.Key, held})
+}
+
+// resume goes on with the turn that was suspended with the message of that key.
+func (a *account) resume(all []chat.Turn, key string) []chat.Turn {
+	i := a.find(key)
+	if i < 0 {
+		return all
+	}
+	if was := a.suspended[i].turn; len(was.Parts) > 0 {
+		all = a.end(all)
+		a.turn = was
+	}
+	a.suspended = slices.Delete(a.suspended, i, i+1)
 	return all
 }
 
-// resume goes on with the turn that was put aside.
-func (a *account) resume(all []chat.Turn) []chat.Turn {
-	all = a.end(all)
-	a.turn = a.suspended
-	a.turn.Open = false
-	a.suspended = chat.Turn{}
-	return all
+// find returns the place of the suspended turn that answers the message of that key, or a negative number.
+func (a *account) find(key string) int {
+	return slices.IndexFunc(a.suspended, func(s suspended) bool { return s.key == key || s.answers(key) })
 }
 
-// add adds an entry. What a call gave is added to the call.
-func (a *account) add(e chat.Entry) {
+// add adds an entry of r. What a call gave is added to the call.
+func (a *account) add(e chat.Entry, r conversation.Record) {
 	p := chat.Part{Entry: e}
+	of := ""
+	if m := cmp.Or(r.Heard, r.Retried); m != nil && e.Kind != chat.Lost {
+		of = m.Key()
+	}
 	switch e.Kind {
 	case chat.Gave:
 		if a.call(e.Call) != nil {
@@ -109,6 +184,7 @@ func (a *account) add(e chat.Entry) {
 		p.Step = &step
 	}
 	a.turn.Parts = append(a.turn.Parts, p)
+	a.turn.of = append(a.turn.of, of)
 }
 
 // call returns the latest call of that ID, nil if there is none.
@@ -126,13 +202,13 @@ func (a *account) read(r conversation.Record) {
 	switch {
 	case r.IsAnswer():
 		a.spend(r.Said.Model, r.Said.Usage)
-		a.round = len(a.turn.Parts) - len(r.Said.Calls) // they were added
+		a.turn.round = len(a.turn.Parts) - len(r.Said.Calls) // they were added
 	case r.Summed != nil:
 		a.spend(r.Summed.Model, r.Summed.Usage)
 	case r.Finished != nil:
 		a.finish(r)
 	case r.RolledBack != "":
-		for i := a.round; i < len(a.turn.Parts); i++ {
+		for i := a.turn.round; i < len(a.turn.Parts); i++ {
 			a.turn.Parts[i].Retried = a.turn.Parts[i].Step != nil
 		}
 	}
