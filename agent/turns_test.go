@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,8 +126,8 @@ func TestTurnsUnderWay(t *testing.T) {
 // TestTurnsSuspended: the messages that wait for a model stand with their answers once it is back, and before the
 // conversation that follows theirs if it is over.
 func TestTurnsSuspended(t *testing.T) {
-	up := false
-	play(t, &house{model: down(func() bool { return up })}, func(h *house) {
+	var up atomic.Bool
+	play(t, &house{model: down(up.Load)}, func(h *house) {
 		want := func(want string) {
 			t.Helper()
 			reader := timeline.Reader{Pool: h.pool, Price: func(string, llm.Usage) (float64, bool) { return 0, true }}
@@ -152,17 +153,17 @@ func TestTurnsSuspended(t *testing.T) {
 		timetest.Sleep(time.Second)
 		h.want(later, later)
 		want("open true, heard one\nopen true, heard two")
-		up = true
+		up.Store(true)
 		timetest.Sleep(time.Hour)
 		h.want(back+"answer to user one", back+"answer to user two")
 		answered := "open false, heard one, said answer to user one\nopen false, heard two, said answer to user two"
 		want(answered)
-		up = false
+		up.Store(false)
 		h.say("3", "three")
 		timetest.Sleep(time.Second)
 		h.say("4", "/new")
 		timetest.Sleep(time.Second)
-		up = true
+		up.Store(true)
 		h.say("5", "five")
 		timetest.Sleep(time.Hour)
 		want(answered + "\nopen false, heard three\nopen false, began\nopen false, heard five, said answer to user five")
