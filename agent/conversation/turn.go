@@ -169,10 +169,10 @@ func (o *OpenTurn) IsDamaged() bool { return o.torn }
 // distrust adds origins of untrusted content that the model was shown.
 func (o *OpenTurn) distrust(sources []string) { o.sources = chat.JoinSources(o.sources, sources...) }
 
-// acceptRights adopts the untrusted content of e, and its sender if that one is no owner.
+// acceptRights adopts the untrusted content of e, and if it was heard its sender, if that one is no owner.
 func (o *OpenTurn) acceptRights(e Entry) {
 	o.distrust(e.sources)
-	if e.from.Role != chat.Owner {
+	if e.of != "" && e.from.Role != chat.Owner {
 		o.from = e.from
 	}
 }
