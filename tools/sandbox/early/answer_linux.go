@@ -211,7 +211,7 @@ func changeMode(file string, _ int, r request, c changer) error {
 
 // changeSize is truncate.
 func changeSize(file string, _ int, r request, c changer) error {
-	return syscall.Truncate(file, int64(r.args[c.value]))
+	return syscall.Truncate(file, r.size(c))
 }
 
 // changeOwner is chown, to the owner that a file has.
@@ -227,22 +227,53 @@ func changeOwner(_ string, fd int, r request, c changer) error {
 	return syscall.EPERM
 }
 
-// changeTimes is utimensat.
-func changeTimes(file string, _ int, r request, c changer) error {
-	const size = 32
-	times := []syscall.Timespec{{Nsec: utimeNow}, {Nsec: utimeNow}}
-	if address := r.args[c.value]; address != 0 {
-		data, err := r.read(address, size)
-		if err != nil || len(data) < size {
-			return syscall.EFAULT
-		}
-		for i := range times {
-			times[i].Sec = int64(binary.LittleEndian.Uint64(data[16*i:]))
-			times[i].Nsec = int64(binary.LittleEndian.Uint64(data[16*i+8:]))
-		}
-	}
-	return syscall.UtimesNano(file, times)
-}
+// A fileTime is a time of a file, as the kernel takes it on all machines: __kernel_timespec. Some of nanoseconds
+// are not a number but an order, such as utimeNow.
+type fileTime struct{ seconds, nanoseconds int64 }
 
 // utimeNow as nanoseconds stands for the time that it is.
 const utimeNow = 1<<30 - 1
+
+// changeTimes is utimensat.
+func changeTimes(file string, _ int, r request, c changer) error {
+	times, err := r.times(c, 16, func(data []byte) fileTime {
+		return fileTime{
+			seconds:     int64(binary.LittleEndian.Uint64(data)),
+			nanoseconds: nanoseconds(binary.LittleEndian.Uint64(data[8:])),
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return setTimes(file, times)
+}
+
+// times returns the times of access and change that r sets, each of which takes size bytes of the memory of the
+// thread that asks.
+func (r request) times(c changer, size int, read func([]byte) fileTime) ([2]fileTime, error) {
+	times := [2]fileTime{{nanoseconds: utimeNow}, {nanoseconds: utimeNow}}
+	address := r.args[c.value]
+	if address == 0 {
+		return times, nil
+	}
+	data, err := r.read(address, len(times)*size)
+	if err != nil || len(data) < len(times)*size {
+		return times, syscall.EFAULT
+	}
+	for i := range times {
+		times[i] = read(data[i*size:])
+	}
+	return times, nil
+}
+
+// setTimes sets the times of a file.
+func setTimes(file string, times [2]fileTime) error {
+	path, err := syscall.BytePtrFromString(file)
+	if err != nil {
+		return err
+	}
+	folder := atFDCWD
+	_, _, errno := syscall.Syscall6(sysUtimensat, uintptr(folder), uintptr(unsafe.Pointer(path)),
+		uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+	return errorOf(errno)
+}

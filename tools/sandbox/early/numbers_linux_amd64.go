@@ -8,6 +8,7 @@ const (
 	sysPidfdOpen       = 434
 	sysPidfdSendSignal = 424
 	sysFchmodat2       = 452
+	sysUtimensat       = syscall.SYS_UTIMENSAT
 )
 
 var changers = map[int32]changer{
@@ -22,3 +23,9 @@ var changers = map[int32]changer{
 	syscall.SYS_UTIMENSAT: {changeTimes, 0, 1, 2, 3},
 	syscall.SYS_TRUNCATE:  {changeSize, -1, 0, 1, -1},
 }
+
+// size returns the size that r gives a file.
+func (r request) size(c changer) int64 { return int64(r.args[c.value]) }
+
+// nanoseconds returns those of a __kernel_timespec.
+func nanoseconds(value uint64) int64 { return int64(value) }

@@ -18,3 +18,9 @@ var (
 
 // openFlags has the system calls that open files, and which argument has their flags.
 var openFlags = map[uint32]uint32{unix.SYS_OPEN: 1, unix.SYS_OPENAT: 2}
+
+// fcntls are the system calls that control open files.
+var fcntls = []uint32{unix.SYS_FCNTL}
+
+// private are calls that only this machine has, above all others.
+var private []uint32

@@ -154,11 +154,13 @@ func Confined(network bool, version int) []early.Instruction {
 		}
 		p.socketFamilies()
 	})
-	p.forCall(unix.SYS_FCNTL, func() {
-		p.load(1)
-		p.returnIf(early.JumpEqual, unix.F_SETLEASE, refuse)
-		p.returnIf(early.JumpEqual, unix.F_SETSIG, refuse) // it sends any signal to threads of the launcher
-	})
+	for _, call := range fcntls {
+		p.forCall(call, func() {
+			p.load(1)
+			p.returnIf(early.JumpEqual, unix.F_SETLEASE, refuse)
+			p.returnIf(early.JumpEqual, unix.F_SETSIG, refuse) // it sends any signal to threads of the launcher
+		})
+	}
 	p.forCall(unix.SYS_PRLIMIT64, func() { // a process may limit itself, and read what others have
 		p.load(0)
 		p.returnIf(early.JumpEqual, 0, early.Allow)
@@ -200,6 +202,9 @@ func (p *program) begin() {
 	p.add(early.Load, early.OffsetArch)
 	p.returnUnless(arch, early.Kill)
 	p.add(early.Load, early.OffsetNumber)
+	for _, call := range private {
+		p.returnIf(early.JumpEqual, call, early.Allow)
+	}
 	// Above are the numbers of x32, another set of calls, and calls of kernels to come, about which
 	// nobody knows. The flags of clone3 are in memory, where a filter cannot see them. Programs have
 	// another way for each.
