@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -102,5 +105,63 @@ func fillToLimit(args []string) error {
 func TestFullLimit(t *testing.T) {
 	if out, err := child(t.Context(), "fill", storetest.TempDir(t)).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A file that is as large as it may be, which there is with addresses of 32 bits, is as a full disk: writing fails
+// cleanly, reading goes on, and nothing that was accepted is lost.
+func TestFullFile(t *testing.T) {
+	ctx := t.Context()
+	dir := storetest.TempDir(t)
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.LimitFile(24 << 20) // bbolt looks 16 MiB ahead
+	l := s.Log("l")
+	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
+	n := uint64(0)
+	for {
+		seq, err := l.Append(ctx, body)
+		if errors.Is(err, store.ErrFull) {
+			break
+		}
+		if n++; err != nil || seq != n || n > 1000 {
+			t.Fatalf("append %d: %d, %v, want ErrFull", n, seq, err)
+		}
+	}
+	if err := holds(s, n, 0); err != nil {
+		t.Error("full:", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = bolt.Open(ctx, bolt.Config{Dir: dir}); err != nil { // without the limit
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if seq, err := s.Log("l").Append(ctx, body); err != nil || seq != n+1 {
+		t.Errorf("append when there is space again: %d, %v, want %d", seq, err, n+1)
+	}
+	if err := holds(s, n+1, 0); err != nil {
+		t.Error("when there is space again:", err)
+	}
+}
+
+// A file that is too large for 32 bits is refused as that, and not as a damaged one, which would be replaced.
+func TestFileTooLarge(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "parley.db")
+	if err := os.WriteFile(file, make([]byte, 2<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var damage *bolt.DamagedError
+	if err := bolt.CheckSize(file, 1<<20); err == nil || errors.As(err, &damage) || !strings.Contains(err.Error(), "32 bits") {
+		t.Errorf("%v, want an error about 32 bits", err)
+	}
+	for _, most := range []int{0, 2 << 20} {
+		if err := bolt.CheckSize(file, most); err != nil {
+			t.Errorf("with %d bytes: %v", most, err)
+		}
 	}
 }

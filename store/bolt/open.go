@@ -65,6 +65,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 func open(ctx context.Context, cfg Config) (*Store, error) {
 	path := filepath.Join(cfg.Dir, fileName)
+	if err := checkSize(path, maxFile()); err != nil {
+		return nil, err
+	}
 	if err := compact.RemoveDraft(path); err != nil {
 		return nil, err
 	}
@@ -299,7 +302,27 @@ func options() *bbolt.Options {
 	if strconv.IntSize == 64 {
 		o.InitialMmapSize = initialMap
 	}
+	o.MaxSize = maxFile()
 	return o
+}
+
+// maxFile returns how large the file may get; 0 is no limit. It is mapped as a whole, for which 32 bits have no more
+// addresses than these in a row.
+func maxFile() int {
+	if strconv.IntSize == 64 {
+		return 0
+	}
+	return 1 << 30
+}
+
+// checkSize returns an error if the file at path is larger than most, unless that is 0: bbolt would call it damaged.
+func checkSize(path string, most int) error {
+	info, err := os.Stat(path)
+	if err != nil || most == 0 || info.Size() <= int64(most) {
+		return nil // whether it is there is looked at later
+	}
+	return fmt.Errorf("%s has %d MiB, more than the %d that a program of 32 bits can use: use one of 64 bits",
+		path, info.Size()>>20, most>>20)
 }
 
 // openFile opens path with o. A fault in its pages is an error.

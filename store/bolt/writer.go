@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	berrors "go.etcd.io/bbolt/errors"
+
 	"parley/store"
 	"parley/store/bolt/layer"
 	"parley/store/bolt/pages"
@@ -339,9 +341,12 @@ func (w *writer) stop(err error) error {
 	return w.broken
 }
 
-// isFull reports whether the disk is full. It checks the text, too, because bbolt does
-// not wrap the errors of growing the file.
+// isFull reports whether the disk is full, or the file as large as it may be. It checks the
+// text, too, because bbolt does not wrap the errors of growing the file.
 func isFull(err error) bool {
+	if errors.Is(err, berrors.ErrMaxSizeReached) {
+		return true
+	}
 	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, e) || strings.HasSuffix(err.Error(), e.Error()) {
 			return true
