@@ -25,15 +25,16 @@ image:
 
 # Archives for people without Go, in dist/, with their checksums. The program tells the version of the tag of this
 # commit, or else the commit; changes that are not committed show.
-PLATFORMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+PLATFORMS = linux-amd64 linux-arm64 linux-armv7 darwin-amd64 darwin-arm64
 VERSION = $(shell git describe --tags --always --dirty)
 
 release:
 	rm -rf dist
 	@set -e; for platform in $(PLATFORMS); do \
-		name=parley-$(VERSION)-$$platform; os=$${platform%-*}; arch=$${platform#*-}; \
+		name=parley-$(VERSION)-$$platform; os=$${platform%-*}; arch=$${platform#*-}; arm=; \
+		case $$arch in armv*) arm=$${arch#armv}; arch=arm;; esac; \
 		echo "$$name"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch GOARM=$$arm \
 			go build -trimpath -ldflags=-s -buildvcs=true -o "dist/$$name/parley" ./cmd/gateway; \
 		cp -r README.md CHANGELOG.md LICENSE docs "dist/$$name/"; \
 		tar -C dist --owner=0 --group=0 -czf "dist/$$name.tar.gz" "$$name"; \

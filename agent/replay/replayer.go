@@ -84,7 +84,7 @@ func (t Turn) unfit() string {
 }
 
 // Window is how many tokens the model takes: more than any request has.
-const Window = 1 << 40
+const Window = 1 << 26
 
 // Traits are what the turn shows of the settings that it had.
 type Traits struct {
