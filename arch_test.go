@@ -130,7 +130,7 @@ var homes = map[string]string{
 	"github.com/VictoriaMetrics/metrics": "web/observe",
 	"go.opentelemetry.io/otel":           "web/observe",
 
-	"maragu.dev/gomponents": "channels/web channels/web/cards response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/logs web/mcppages web/memorypages web/peoplepages web/schedule web/talkpages web/toolpages",
+	"maragu.dev/gomponents": "channels/web channels/web/cards channels/web/parts response tools/mcp/signin web web/chart web/configpages web/dashboard web/layout web/live web/logs web/mcppages web/memorypages web/peoplepages web/schedule web/talkpages web/toolpages",
 
 	"github.com/robfig/cron": "scheduler",
 	"go.yaml.in/yaml":        "imports memory/skills",
@@ -141,7 +141,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
-	"channels": "channels/greeting channels/markdown channels/network channels/safetext channels/web/app channels/web/assets channels/web/cards channels/web/export channels/web/filekind channels/web/notify channels/web/titles channels/webpush response",
+	"channels": "channels/greeting channels/markdown channels/network channels/safetext channels/web/app channels/web/assets channels/web/cards channels/web/export channels/web/filekind channels/web/notify channels/web/parts channels/web/titles channels/webpush response",
 	"store":    "store/bolt/compact store/bolt/dirlock store/bolt/layer store/bolt/mapped store/bolt/mark store/bolt/pages store/bolt/usage store/bolt/wal",
 	"tools": "response scheduler/jobs tools/custom/template tools/mcp tools/mcp/flood tools/mcp/results tools/network tools/sandbox tools/sandbox/proxy " +
 		"tools/sandbox/seccomp tools/shell/changes tools/shell/recording",

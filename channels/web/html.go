@@ -10,8 +10,8 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"parley/channels/greeting"
 	"parley/channels/web/app"
+	"parley/channels/web/parts"
 	"parley/chat"
 	"parley/response"
 )
@@ -36,20 +36,10 @@ type page struct {
 	Hears         bool            // voice messages are understood
 }
 
-// icons are the symbols that icon shows.
+// icons are the symbols that parts.Icon shows.
 //
 //go:embed page/icons.svg
 var icons string
-
-func icon(name string) g.Node {
-	return h.SVG(h.Aria("hidden", "true"), g.El("use", h.Href("#i-"+name)))
-}
-
-// iconButton returns a button that shows an icon and that screen readers call label.
-func iconButton(id, iconName, label string, attributes ...g.Node) g.Node {
-	return h.Button(h.Type("button"), h.Class("plain"), h.ID(id), h.Aria("label", label),
-		g.Group(attributes), icon(iconName))
-}
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
@@ -67,7 +57,7 @@ func (p page) html() g.Node {
 			h.A(h.Class("skip"), h.Href("#text"), g.Text("To the message box")),
 			p.side(),
 			p.main(),
-			deleteDialog(),
+			parts.DeleteDialog(),
 		),
 	))
 }
@@ -120,7 +110,7 @@ func (p page) side() g.Node {
 	return h.Nav(h.ID("side"), h.Popover(), h.Aria("label", "Conversations"),
 		h.Div(h.Class("bar"),
 			h.A(h.Class("name"), h.Href("/"), g.Text("Parley")),
-			h.Button(h.Type("button"), h.ID("new"), icon("plus"), g.Text("New")),
+			h.Button(h.Type("button"), h.ID("new"), parts.Icon("plus"), g.Text("New")),
 		),
 		response.ScriptForm(h.ID("find"), h.Role("search"),
 			h.Input(h.Type("search"), h.ID("words"), h.Aria("label", "Search conversations"),
@@ -128,7 +118,7 @@ func (p page) side() g.Node {
 			h.P(h.ID("found"), h.Class("unseen"), h.Role("status")),
 		),
 		h.Ul(h.ID("talks"), g.Map(p.Conversations, listItem.node)),
-		themeSwitch(),
+		parts.ThemeSwitch(),
 		h.Div(h.Class("bar foot"),
 			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Gateway"))),
 			h.Button(h.Type("button"), h.ID("bell"), g.Text("Notifications")),
@@ -154,7 +144,7 @@ func (i listItem) node() g.Node {
 }
 
 func pinMark() g.Node {
-	return h.Span(h.Class("pinned"), h.Title("Pinned"), icon("pin"), h.Span(h.Class("unseen"), g.Text("Pinned: ")))
+	return h.Span(h.Class("pinned"), h.Title("Pinned"), parts.Icon("pin"), h.Span(h.Class("unseen"), g.Text("Pinned: ")))
 }
 
 // link returns a link to the conversation, with before in front of its title.
@@ -165,15 +155,15 @@ func (i listItem) link(before ...g.Node) g.Node {
 func (p page) main() g.Node {
 	return h.Main(
 		h.Header(
-			iconButton("menu", "menu", "Conversations", h.PopoverTarget("side")),
+			parts.IconButton("menu", "menu", "Conversations", h.PopoverTarget("side")),
 			h.H1(h.ID("title"), g.Text(p.Title)),
 			response.ScriptForm(h.ID("rename"), hidden(true),
 				h.Input(h.ID("name"), h.Aria("label", "Title of this conversation"), h.MaxLength("200"),
 					h.AutoComplete("off"))),
-			iconButton("edit", "pen", "Rename conversation"),
-			iconButton("more", "more", "More", h.PopoverTarget("choices")),
+			parts.IconButton("edit", "pen", "Rename conversation"),
+			parts.IconButton("more", "more", "More", h.PopoverTarget("choices")),
 			p.choices(),
-			iconButton("delete", "bin", "Delete conversation"),
+			parts.IconButton("delete", "bin", "Delete conversation"),
 		),
 		h.P(h.ID("elsewhere"), h.Role("status"), hidden(p.Elsewhere.ID == ""),
 			g.Text("Your answer is needed in "), p.Elsewhere.link()),
@@ -181,7 +171,7 @@ func (p page) main() g.Node {
 		h.Section(h.ID("scroll"), h.TabIndex("0"), h.Aria("label", "Messages"),
 			h.Div(h.Class("column"),
 				h.Button(h.Type("button"), h.ID("older"), hidden(!p.More), g.Text("Earlier messages")),
-				h.Div(h.Class("hello"), h.P(g.Text("What is on your mind?")), suggestions()),
+				h.Div(h.Class("hello"), h.P(g.Text("What is on your mind?")), parts.Suggestions()),
 				h.Div(h.ID("entries"), h.Role("log"), h.Aria("live", "polite"), h.Aria("label", "Conversation"),
 					h.Data("first", number(p.First)),
 					g.Map(p.Entries, renderedEntry.article),
@@ -204,18 +194,10 @@ func (p page) choices() g.Node {
 	export := "/c/" + p.ID + "/export/"
 	return h.Div(h.ID("choices"), h.Popover(), h.Role("group"), h.Aria("label", "This conversation"),
 		h.Button(h.Type("button"), h.ID("pin"), h.Data("pinned", strconv.FormatBool(p.Pinned)),
-			icon("pin"), h.Span(g.Text(pin))),
-		h.A(h.Href(export+"md"), h.Download(""), icon("save"), g.Text("Save as text")),
-		h.A(h.Href(export+"json"), h.Download(""), icon("save"), g.Text("Save as JSON")),
+			parts.Icon("pin"), h.Span(g.Text(pin))),
+		h.A(h.Href(export+"md"), h.Download(""), parts.Icon("save"), g.Text("Save as text")),
+		h.A(h.Href(export+"json"), h.Download(""), parts.Icon("save"), g.Text("Save as JSON")),
 	)
-}
-
-// suggestions returns buttons that each say something to the agent.
-func suggestions() g.Node {
-	return h.Div(h.ID("try"), h.Role("group"), h.Aria("label", "Things to try"),
-		g.Map(greeting.Suggestions(), func(text string) g.Node {
-			return h.Button(h.Type("button"), g.Text(text))
-		}))
 }
 
 func hidden(is bool) g.Node { return g.If(is, g.Attr("hidden")) }
@@ -252,32 +234,19 @@ func (e renderedEntry) article() g.Node {
 // messageForm returns the message box and what is shown above it.
 func (p page) messageForm() g.Node {
 	return response.ScriptForm(h.ID("write"), h.Aria("label", "Write a message"),
-		h.Button(h.Type("button"), h.ID("down"), hidden(true), icon("down"), g.Text("New messages")),
+		h.Button(h.Type("button"), h.ID("down"), hidden(true), parts.Icon("down"), g.Text("New messages")),
 		h.P(h.ID("state"), h.Role("status")),
 		h.Ul(h.ID("tray"), h.Aria("label", "Attached files")),
 		h.P(h.ID("why"), h.Class("bad"), h.Role("alert")),
 		h.Div(h.Class("box"),
 			h.Input(h.Type("file"), h.ID("pick"), h.Multiple(), hidden(true)),
-			iconButton("attach", "clip", "Attach files"),
-			g.If(p.HasModels, iconButton("model", "model", "Choose a model", h.Aria("haspopup", "listbox"))),
+			parts.IconButton("attach", "clip", "Attach files"),
+			g.If(p.HasModels, parts.IconButton("model", "model", "Choose a model", h.Aria("haspopup", "listbox"))),
 			h.Textarea(h.ID("text"), h.Rows("1"), h.Aria("label", "Message"), h.Placeholder("Message"), h.AutoFocus()),
-			g.If(p.Hears, iconButton("record", "voice", "Record a voice message")),
-			h.Button(h.ID("send"), h.Aria("label", "Send"), icon("send")),
+			g.If(p.Hears, parts.IconButton("record", "voice", "Record a voice message")),
+			h.Button(h.ID("send"), h.Aria("label", "Send"), parts.Icon("send")),
 		),
 		h.NoScript(h.P(
 			g.Text("To write here, please allow this page to run JavaScript. Reading works without."))),
-	)
-}
-
-func deleteDialog() g.Node {
-	return h.Dialog(h.ID("sure"), h.Aria("labelledby", "asked"),
-		response.ScriptForm(
-			h.H2(h.ID("asked"), g.Text("Delete this conversation?")),
-			h.P(g.Text("All its messages are deleted. This cannot be undone.")),
-			h.Div(h.Class("bar"),
-				h.Button(h.Value("no"), h.AutoFocus(), g.Text("Keep it")),
-				h.Button(h.Value("yes"), h.Class("bad"), g.Text("Delete")),
-			),
-		),
 	)
 }

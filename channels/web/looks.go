@@ -5,25 +5,11 @@ import (
 	"strings"
 
 	"parley/channels/web/filekind"
+	"parley/channels/web/parts"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
-
-// themeSwitch returns the choice of colours. The script of the page keeps what is chosen in the browser.
-func themeSwitch() g.Node {
-	option := func(value, name, sign string) g.Node {
-		return h.Label(h.Title(name),
-			h.Input(h.Type("radio"), h.Name("theme"), h.Value(value), g.If(value == "", h.Checked())),
-			icon(sign), h.Span(h.Class("unseen"), g.Text(name)))
-	}
-	return h.FieldSet(h.ID("theme"),
-		h.Legend(g.Text("Colours")),
-		option("", "As the system has them", "auto"),
-		option("light", "Light", "sun"),
-		option("dark", "Dark", "moon"),
-	)
-}
 
 // fileList returns files as the page shows them: pictures and what can be played as such, others as cards.
 func fileList(files []fileLink) g.Node {
@@ -53,7 +39,7 @@ func (f fileLink) node() g.Node {
 // card returns a link that downloads f.
 func (f fileLink) card() g.Node {
 	return h.A(h.Class("card"), h.Href(f.URL), h.Download(f.Name),
-		icon("file"),
+		parts.Icon("file"),
 		h.Span(g.Text(f.Name)),
 		h.Small(g.Text(size(f.Size))),
 	)

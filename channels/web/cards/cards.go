@@ -13,6 +13,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"parley/channels/markdown"
+	"parley/channels/web/parts"
 	"parley/chat"
 	"parley/response"
 )
@@ -48,7 +49,7 @@ func (c Card) Head() g.Node {
 	case c.Outcome != nil:
 		what = " asked"
 	}
-	return h.P(h.Class("asker"), h.ID(c.headID()), icon(symbol),
+	return h.P(h.Class("asker"), h.ID(c.headID()), parts.Icon(symbol),
 		h.Span(h.B(g.Text(cmp.Or(c.Question.Asker, "Parley"))), g.Text(what)))
 }
 
@@ -107,14 +108,10 @@ func (c Card) outcome() g.Node {
 		how, symbol = "no", "close"
 	}
 	return h.Div(h.Class("outcome"), h.Data("how", how),
-		h.P(icon(symbol), h.Span(h.B(g.Text(cmp.Or(o.Answer, "No longer asked"))),
+		h.P(parts.Icon(symbol), h.Span(h.B(g.Text(cmp.Or(o.Answer, "No longer asked"))),
 			g.If(o.By != "", g.Text(" · "+o.By)), g.Text(" · "),
 			h.Time(h.DateTime(o.Time.UTC().Format(time.RFC3339)), g.Text(o.Time.UTC().Format("15:04 UTC"))))),
 		g.If(o.Filled != "", h.Div(h.Class("filled"), g.Raw(markdown.HTML(o.Filled)))))
-}
-
-func icon(name string) g.Node {
-	return h.SVG(h.Aria("hidden", "true"), g.El("use", h.Href("#i-"+name)))
 }
 
 // Text returns the text of the question with what was answered, in Markdown, for who takes it along.
