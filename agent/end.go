@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"parley/agent/activity"
 	"parley/agent/conversation"
@@ -97,6 +96,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	}
 	r.Files = t.openTurn().Attachments()
 	r.Cut = want.MaxTokens > 0 && how == conversation.Answered && t.openTurn().CutAnswers() > 0
+	r.Before = how == conversation.Answered && note == "" && want.Format == nil && t.openTurn().HasTold()
 	r.Failed = how == conversation.Failed || how == conversation.OverLimit
 	if m.In == "" {
 		r.Steps, r.Taken = t.steps()
@@ -176,9 +176,8 @@ func (t *turn) text() string {
 	o := t.openTurn()
 	text := o.Text()
 	last := o.Answers()[len(o.Answers())-1]
-	told := func(s string) bool { return last.Text == "" || conversation.SameWords(s, last.Text) }
 	switch {
-	case slices.ContainsFunc(o.Told(), told):
+	case o.HasTold():
 		text = o.TextBeforeLast()
 	case text != "" && conversation.IsSilent(text) && !conversation.IsQuiet(o.First()): // a task done again
 		text = t.pool.texts.Turn.NoNews

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/tools"
+	speech "parley/tools/message"
 	"parley/tools/oversight"
 )
 
@@ -94,6 +96,64 @@ func TestWhy(t *testing.T) {
 		h.say("9", "/why")
 		h.want("For my answer to “tell Anna 'now'” (" + at + ") I used no tool: nothing was looked up, sent or changed, whatever it says.")
 	})
+}
+
+// TestWhyAnsweredByTool: the call that is the answer is no action, and /why finds the answer by what was said with it. A message
+// to another chat is one.
+func TestWhyAnsweredByTool(t *testing.T) {
+	h := &house{}
+	send := func(ctx context.Context, r chat.Reply) error { return h.send(ctx, r) }
+	h.tools = []tools.Tool{giving("save", tools.Hints{}, tools.Result{Text: "saved"}), speech.New(send)}
+	h.auditing()
+	var steps collected[*chat.StepCounts]
+	h.conf = func(c *agent.Config) {
+		c.Send = func(ctx context.Context, r chat.Reply) error {
+			if r.Taken != nil {
+				steps.add(r.Taken)
+			}
+			return h.send(ctx, r)
+		}
+	}
+	answer := with("m", "message", `{"text":"**notes.md** is saved."}`)
+	h.model = script(
+		calls(call("a", "save")), calls(answer), words(""),
+		calls(with("m", "message", `{"text":"Hello."}`)), words(""),
+		calls(with("o", "message", `{"text":"**Dinner**","chat":"other:7"}`), answer), words(""),
+	)
+	play(t, h, func(h *house) {
+		h.deliver(message("1", "go"))
+		h.want("**notes.md** is saved.", "")
+		m := message("2", "/why")
+		m.Quote = &chat.Quote{ID: "9", From: "you", Text: "notes.md is saved."}
+		h.deliver(m)
+		synctest.Wait()
+		if got := strings.Join(h.sent, ""); !strings.Contains(got, "one call") || !strings.Contains(got, "1. `save`: done") || strings.Contains(got, "message") {
+			t.Errorf("/why tells %q", got)
+		}
+		h.sent = nil
+		h.deliver(message("3", "hello"))
+		h.want("Hello.", "")
+		h.deliver(message("4", "/why"))
+		synctest.Wait()
+		if got := strings.Join(h.sent, ""); !strings.Contains(got, "“hello”") || !strings.Contains(got, "no tool") {
+			t.Errorf("/why tells %q", got)
+		}
+		h.sent = nil
+		h.deliver(message("5", "tell them"))
+		h.want("**Dinner**", "**notes.md** is saved.", "")
+		h.deliver(message("6", "/why"))
+		synctest.Wait()
+		if got := strings.Join(h.sent, ""); !strings.Contains(got, "one call") || !strings.Contains(got, "1. `message` `Dinner`: done") {
+			t.Errorf("/why tells %q", got)
+		}
+	})
+	var all []int
+	for _, n := range steps.values() {
+		all = append(all, n.All)
+	}
+	if !slices.Equal(all, []int{1, 0, 1}) {
+		t.Errorf("the answers count %v steps", all)
+	}
 }
 
 // TestWhyInBranches: /why tells about the branch that the person sees, and of an answer that was asked for again what it answers.

@@ -88,6 +88,16 @@ func (m Message) Reply() Reply {
 	return r
 }
 
+// ToolReplyID returns the ID of a reply that a tool sends, given the key of its call, which is that of the message
+// that the turn answers, "#", and the ID of the call.
+func ToolReplyID(call string) string { return "tool:" + call }
+
+// IsPart reports whether the reply with the ID part was sent by a tool on the way to r, which answers a message.
+func (r Reply) IsPart(part string) bool {
+	message, answers := strings.CutPrefix(r.ID, "re:")
+	return answers && strings.HasPrefix(part, ToolReplyID(message+"#"))
+}
+
 // A Branch says where a conversation goes on, if not at its end: what was said after
 // that place is left, as another branch, to which a later Branch may come back.
 type Branch struct {
@@ -200,7 +210,9 @@ type Reply struct {
 	Files []File      `json:"files,omitempty"`
 	// Failed means that Text is an apology: there is no answer or, if ID is not
 	// that of [Message.Reply], none yet.
-	Failed bool    `json:"failed,omitempty"`
+	Failed bool `json:"failed,omitempty"`
+	// Before means that Text was said before a tool gave the answer, with a reply that is a part of this one.
+	Before bool    `json:"before,omitempty"`
 	Cut    bool    `json:"cut,omitempty"`    // Text ends where the [Wishes] of the message have it end
 	Tokens *Tokens `json:"tokens,omitempty"` // used for the answer; nil: no model was called
 
@@ -319,6 +331,8 @@ type Step struct {
 	Pictures []string `json:"-"` // files of the workspace that it made or looked at, once Done
 
 	Receipt *Receipt `json:"receipt,omitempty"` // once its reply is there: how its call can be checked
+
+	Spoke bool `json:"-"` // it said something in the turn's own chat, where people see it
 }
 
 // A Receipt is what else is known of the call that a Step was, for whoever wants to check what an answer claims.

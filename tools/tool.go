@@ -29,6 +29,9 @@ type Tool struct {
 	// Preview says in a few words what a call is about to do, in the wording of say (C-015).
 	// Some arguments may still be missing, and the last may be incomplete. It may be nil.
 	Preview func(say texts.Steps, partial map[string]any) string
+	// Speaks reports whether a call with these arguments, which may be incomplete as well, says something in
+	// the turn's own chat and does nothing else: people see what was said, and no step. nil means no call.
+	Speaks func(partial map[string]any) bool
 	// Ask says what a call is about to do, to the person who is asked whether it may. All arguments are
 	// there and valid. If it is nil, the sentence names the tool.
 	Ask func(say texts.Asks, c Call) Sentence

@@ -322,7 +322,9 @@ func (h *History) finish(seq uint64, r Record) {
 		text := fmt.Sprintf("[picture read by %s: %s]", m.Name, strings.Join(shown, ", "))
 		h.add(seq, Entry{read: true, pictures: shown, sources: untrusted}, llm.Message{Role: llm.User, Text: text})
 	}
-	o.finish(m, *result)
+	done := *result
+	done.Told = r.Told
+	o.finish(m, done)
 	o.attach(result.Attached)
 	o.distrust(untrusted)
 	if r.Told != "" {

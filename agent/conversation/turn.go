@@ -88,6 +88,15 @@ func (o *OpenTurn) EndedByTool() bool { return o.ending }
 // Told returns what tools told the person during the turn.
 func (o *OpenTurn) Told() []string { return o.told }
 
+// HasTold reports whether a tool told the person what the model said last, or else the answer.
+func (o *OpenTurn) HasTold() bool {
+	if len(o.said) == 0 {
+		return false
+	}
+	last := o.said[len(o.said)-1].Text
+	return slices.ContainsFunc(o.told, func(told string) bool { return last == "" || SameWords(told, last) })
+}
+
 // maxAttached is how many files come with an answer: as many as with a message.
 const maxAttached = 10
 
@@ -206,7 +215,10 @@ func (o *OpenTurn) say(m llm.Message) {
 
 // finish adds m, the result of a call.
 func (o *OpenTurn) finish(m llm.Message, result tools.Result) {
-	step := chat.Step{Tool: m.Name, State: chat.Done, Began: result.Time, Ended: result.Time.Add(result.Took)}
+	step := chat.Step{
+		Call: m.Call, Tool: m.Name, State: chat.Done, Spoke: result.Told != "",
+		Began: result.Time, Ended: result.Time.Add(result.Took),
+	}
 	if result.Failed {
 		step.State = result.State()
 		o.fault = m.Name + ": " + Reason(m.Text)

@@ -108,6 +108,9 @@ func (v *View) DropIncoming(came []llm.ToolCall) {
 // Call shows how far c is, a call of a tool of kit, and what it is about.
 func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
 	step := Describe(v.texts, kit, c)
+	if known, _ := kit.Tool(c.Name); speaks(known, step.Params) {
+		return
+	}
 	step.State = state
 	step.Began = time.Now()
 	v.Step(step)
@@ -121,12 +124,7 @@ func Describe(say texts.Steps, kit *tools.Kit, c llm.ToolCall) chat.Step {
 		hide = chat.HideUnfinishedLogins
 	}
 	params, _ := mapText(arguments.Partial(c.Args), hide).(map[string]any)
-	for wrong, right := range known.Aliases { // E-005
-		if value, has := params[wrong]; has && params[right] == nil {
-			delete(params, wrong)
-			params[right] = value
-		}
-	}
+	rename(params, known.Aliases)
 	return chat.Step{
 		Call:   c.ID,
 		Tool:   cmp.Or(known.Name, chat.Inline(c.Name, maxName)),
@@ -136,9 +134,22 @@ func Describe(say texts.Steps, kit *tools.Kit, c llm.ToolCall) chat.Step {
 	}
 }
 
+// rename gives the arguments among params that models name in other ways their right names (E-005).
+func rename(params map[string]any, aliases map[string]string) {
+	for wrong, right := range aliases {
+		if value, has := params[wrong]; has && params[right] == nil {
+			delete(params, wrong)
+			params[right] = value
+		}
+	}
+}
+
 // Result shows what came of a call: m is what the model reads of result. retried says that the round
 // is rolled back.
 func (v *View) Result(m llm.Message, result tools.Result, retried bool) {
+	if result.Told != "" { // the person sees what was said
+		return
+	}
 	news := Outcome(m, result, maxText)
 	news.Ended = time.Now()
 	if retried {
@@ -167,25 +178,40 @@ func Outcome(m llm.Message, result tools.Result, most int) chat.Step {
 }
 
 // Summarize returns one line about all steps of a turn, calls of tools of kit, and counts them, also if the model
-// answered and made no call.
+// answered and did nothing but speak.
 func Summarize(
 	say texts.Steps, kit *tools.Kit, steps []chat.Step, answers []llm.Message,
 ) (line string, taken *chat.StepCounts) {
-	made := func(m llm.Message) bool { return len(m.Calls) > 0 }
-	if len(answers) > 0 && len(steps) == 0 && !slices.ContainsFunc(answers, made) {
-		return "", &chat.StepCounts{}
+	made := map[string]map[string]any{} // arguments of all calls
+	for _, m := range answers {
+		for _, c := range m.Calls {
+			known, _ := kit.Tool(c.Name)
+			made[c.ID] = arguments.Partial(c.Args)
+			rename(made[c.ID], known.Aliases)
+		}
 	}
 	var shown []chat.Step
+	spoken := 0
 	for _, s := range steps {
 		known, _ := kit.Tool(s.Tool)
-		if known.Category == "message" { // the person sees what was said
+		switch {
+		case s.Spoke, s.State == chat.Done && speaks(known, made[s.Call]):
+			spoken++
+			continue
+		case known.Category == "message" && known.Speaks == nil: // the person sees what was asked
 			continue
 		}
 		s.Name = cmp.Or(displayName(say, known), known.Name, chat.Inline(s.Tool, maxName))
 		shown = append(shown, s)
 	}
+	if len(answers) > 0 && spoken == len(made) {
+		return "", &chat.StepCounts{}
+	}
 	return chat.Sum(shown, func(n int) string { return say.Failed.Of(n) }), chat.CountSteps(shown)
 }
+
+// speaks reports whether a call of t with these arguments only says something to the person, who sees it.
+func speaks(t tools.Tool, params map[string]any) bool { return t.Speaks != nil && t.Speaks(params) }
 
 // displayName returns what people call t, or "" if that is its name (C-014).
 func displayName(say texts.Steps, t tools.Tool) string {

@@ -1,9 +1,17 @@
 package live
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"parley/chat"
+	"parley/llm"
+	"parley/texts"
+	"parley/tools"
+	"parley/tools/message"
 )
 
 // However much a call takes, its step shows little of it (D-040, P15).
@@ -16,5 +24,51 @@ func TestStepsAreBrief(t *testing.T) {
 	if list, _ := got["list"].(string); len(got) != maxArgs || got["n"] != 17 || got[strings.Repeat("k", maxName)] != true ||
 		got["content"] != strings.Repeat("ä", maxText) || !strings.HasPrefix(list, `["xxx`) || len(list) != maxText {
 		t.Errorf("the step shows %.300v", got)
+	}
+}
+
+type shown []chat.Step
+
+func (*shown) Show(string)        {}
+func (s *shown) Step(x chat.Step) { *s = append(*s, x) }
+func (*shown) Close()             {}
+
+// What a tool says in the turn's own chat is seen there, and is no step: not while it comes in, and not when it is said. What it
+// says elsewhere is one, and so is what could not be said.
+func TestSpeechIsNoStep(t *testing.T) {
+	send := func(context.Context, chat.Reply) error { return nil }
+	kit, err := tools.NewKit(t.Context(), tools.Scope{}, []tools.Source{tools.Fixed{message.New(send)}}, tools.Standard(tools.StandardConfig{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := llm.ToolCall{ID: "1", Name: "message", Args: `{"text":"Hel`}
+	there := llm.ToolCall{ID: "2", Name: "message", Args: `{"to":"telegram:7","text":"Hel`}
+	say := texts.English().Agent.Steps
+	var seen shown
+	v := NewView(say)
+	v.Open(&seen, false)
+	in := Incoming{View: v, Kit: kit}
+	in.Add(here)
+	in.Add(there)
+	v.Call(kit, here, chat.Running)
+	v.Result(llm.Message{Call: "1", Name: "message", Text: "sent"}, tools.Result{Told: "Hello"}, false)
+	v.Result(llm.Message{Call: "2", Name: "message", Text: "sent"}, tools.Result{}, false)
+	v.Result(llm.Message{Call: "3", Name: "message", Text: "no"}, tools.Result{Failed: true}, false)
+	var got []string
+	for _, s := range seen {
+		got = append(got, fmt.Sprint(s.Call, s.State))
+	}
+	if want := []string{"2wait", "2success", "3error"}; !slices.Equal(got, want) {
+		t.Errorf("steps %v, want %v", got, want)
+	}
+	spoke := chat.Step{Call: "1", Tool: "message", State: chat.Done, Spoke: true}
+	elsewhere := chat.Step{Call: "2", Tool: "message", State: chat.Done}
+	answers := []llm.Message{{Calls: []llm.ToolCall{here}}}
+	if line, taken := Summarize(say, kit, []chat.Step{spoke}, answers); line != "" || taken == nil || taken.All != 0 {
+		t.Errorf("words only: %q, %+v", line, taken)
+	}
+	answers[0].Calls = append(answers[0].Calls, there)
+	if line, taken := Summarize(say, kit, []chat.Step{spoke, elsewhere}, answers); line == "" || taken == nil || taken.All != 1 {
+		t.Errorf("with words for others: %q, %+v", line, taken)
 	}
 }

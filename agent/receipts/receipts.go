@@ -30,9 +30,9 @@ const (
 type Turn struct {
 	Asked  string    // the beginning of what was answered, or of the first message of several, without backticks
 	Time   time.Time // when that was said, or another answer was asked for
-	Answer string    // "" if the turn gave none
+	Answer string    // with what tools said meanwhile; "" if the turn gave none
 	Reply  string    // ID of the reply that the answer is; "" if there is none
-	Calls  []Call    // in the order asked
+	Calls  []Call    // in the order asked, without those by which the answer was given
 
 	end place
 }
@@ -196,9 +196,13 @@ func (rd *reader) add(r conversation.NumberedRecord) (t Turn, over bool) {
 		return t, false
 	}
 	t.end = place{rd.epoch, r.Seq}
-	t.Calls = callsOf(ended)
+	calls := callsOf(ended)
+	t.Calls = slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.spoke(calls) })
+	for _, c := range calls {
+		t.Answer = conversation.Join(t.Answer, c.Result.Told)
+	}
 	if r.Ended.Reply != nil {
-		t.Answer = r.Ended.Reply.Text
+		t.Answer = conversation.Join(t.Answer, r.Ended.Reply.Text)
 		t.Reply = r.Ended.Reply.ID
 	}
 	if len(ended.Asked) > 0 {
@@ -251,12 +255,25 @@ func find(calls []Call, id string) *Call {
 	return nil
 }
 
+// completionTool is the tool by which some models give their answer.
+const completionTool = "attempt_completion"
+
+// spoke reports whether c, one of all calls of a turn, is the answer or a part of it: people see what was said.
+func (c Call) spoke(all []Call) bool {
+	if c.Outcome == Done && c.Result.Skipped { // it was made already
+		twin := slices.IndexFunc(all, func(o Call) bool { return o.ID == c.Result.Twin && !o.Result.Skipped })
+		return twin >= 0 && all[twin].spoke(nil)
+	}
+	return c.Outcome == Done && (c.Result.Told != "" || c.Name == completionTool && c.Result.End != "")
+}
+
 // finish takes in the record of c's result.
 func (c *Call) finish(r conversation.Record) {
 	if r.Result != nil {
 		c.Result = *r.Result
 	}
 	c.Result.Text = r.Finished.Text
+	c.Result.Told = r.Told
 	switch {
 	case r.Finished.Text == conversation.MsgInterrupted:
 		c.Outcome = Interrupted

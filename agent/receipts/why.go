@@ -60,7 +60,7 @@ func (w Why) tell(t Turn) string {
 // line tells what became of c.
 func (w Why) line(c Call) string {
 	line := "`" + code(c.Name) + "`"
-	if tip := code(conversation.Tip(c.Args)); tip != "" {
+	if tip := code(plain.Replace(conversation.Tip(c.Args))); tip != "" {
 		line += " `" + tip + "`"
 	}
 	line += ": " + w.outcome(c)
@@ -104,6 +104,9 @@ func Note(say texts.Why, c Call) string {
 func list(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
+
+// plain takes marks of Markdown out of what a call is about.
+var plain = strings.NewReplacer("**", "", "`", "")
 
 // code returns text as it may stand between backticks, or in a line of a list.
 func code(text string) string {

@@ -144,7 +144,8 @@ func (i listItem) node() g.Node {
 }
 
 func pinMark() g.Node {
-	return h.Span(h.Class("pinned"), h.Title("Pinned"), parts.Icon("pin"), h.Span(h.Class("unseen"), g.Text("Pinned: ")))
+	said := h.Span(h.Class("unseen"), g.Text("Pinned: "))
+	return h.Span(h.Class("pinned"), h.Title("Pinned"), parts.Icon("pin"), said)
 }
 
 // link returns a link to the conversation, with before in front of its title.

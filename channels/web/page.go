@@ -143,6 +143,7 @@ type safeHTML string
 func (e logEntry) withoutSteps() logEntry {
 	e.Steps = ""
 	e.Taken = nil
+	e.StepsOf = ""
 	return e
 }
 

@@ -29,9 +29,10 @@ type logEntry struct {
 	Seq     uint64           `json:"seq,omitempty"` // its number in the log; not stored in the entry
 	ID      string           `json:"id"`            // chosen by the browser or the gateway
 	Who     string           `json:"who"`
-	Text    string           `json:"text"`            // Markdown if the agent's, else plain text
-	Steps   string           `json:"steps,omitempty"` // one line about the tool calls made for it
-	Taken   *chat.StepCounts `json:"taken,omitempty"` // counts those calls
+	Text    string           `json:"text"`              // Markdown if the agent's, else plain text
+	Steps   string           `json:"steps,omitempty"`   // one line about the tool calls made for it
+	Taken   *chat.StepCounts `json:"taken,omitempty"`   // counts those calls
+	StepsOf string           `json:"stepsOf,omitempty"` // ID of the reply that ended the turn of a tool's answer
 	Time    time.Time        `json:"time"`
 	Files   []fileLink       `json:"files,omitempty"`
 	Ask     *chat.Question   `json:"ask,omitempty"`     // a question
@@ -176,21 +177,30 @@ func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err err
 	return seq, nil
 }
 
-// editEntry gives the entry seq the text and question of r.
-func (rm *room) editEntry(ctx context.Context, seq uint64, r chat.Reply) error {
-	rm.writeMu.Lock()
-	defer rm.writeMu.Unlock()
-	var now logEntry
+// entryNow returns the agent's entry seq with later edits applied, without its number, or errGone.
+func (rm *room) entryNow(ctx context.Context, seq uint64) (now logEntry, err error) {
 	for e, err := range rm.entriesAfter(ctx, seq-1) {
 		if err != nil {
-			return err
+			return now, err
 		}
 		if e.Seq == seq && e.Who == whoAgent || e.Edits == seq {
 			now = e
 		}
 	}
 	if now.ID == "" {
-		return errGone
+		return now, errGone
+	}
+	now.Seq = 0
+	return now, nil
+}
+
+// editEntry gives the entry seq the text and question of r.
+func (rm *room) editEntry(ctx context.Context, seq uint64, r chat.Reply) error {
+	rm.writeMu.Lock()
+	defer rm.writeMu.Unlock()
+	now, err := rm.entryNow(ctx, seq)
+	if err != nil {
+		return err
 	}
 	switch {
 	case r.Outcome != nil && now.Outcome != nil, now.Text == r.Text && (now.Ask == nil) == (r.Ask == nil):
@@ -201,7 +211,6 @@ func (rm *room) editEntry(ctx context.Context, seq uint64, r chat.Reply) error {
 		now.Text = r.Text
 		now.Ask = r.Ask
 	}
-	now.Seq = 0
 	now.Edits = seq
 	if _, err := rm.writeEntry(ctx, now); err != nil {
 		return err

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -65,6 +68,42 @@ func (p pastSteps) servePicture(req request) error {
 	return response.Problem{Status: http.StatusNotFound, Text: "This picture does not exist."}
 }
 
+// completeAnswer adds r, the end of a turn, to the last thing that a tool has said in it: that was the answer. Its
+// steps stand above it then, and what was said before it. Repeating it has no further effect. It reports whether
+// there is such an answer.
+func (rm *room) completeAnswer(ctx context.Context, r chat.Reply) (done bool, err error) {
+	rm.writeMu.Lock()
+	defer rm.writeMu.Unlock()
+	if err := rm.load(ctx); err != nil {
+		return false, err
+	}
+	var seq uint64
+	for key, n := range rm.seqs {
+		if key.who == whoAgent && r.IsPart(key.id) {
+			seq = max(seq, n)
+		}
+	}
+	if seq == 0 {
+		return false, nil
+	}
+	answer, err := rm.entryNow(ctx, seq)
+	if errors.Is(err, errGone) {
+		return false, nil
+	}
+	if err != nil || answer.StepsOf == r.ID || r.Taken == nil && r.Text == "" {
+		return err == nil, err
+	}
+	if r.Text != "" {
+		answer.Text = r.Text + "\n\n" + answer.Text
+	}
+	answer.Steps = r.Steps
+	answer.Taken = r.Taken
+	answer.StepsOf = r.ID
+	answer.Edits = seq
+	_, err = rm.writeEntry(ctx, answer)
+	return true, err
+}
+
 // stepsFold returns what the steps of e fold into: "3 steps · 12 s". The script opens it.
 func (e renderedEntry) stepsFold() g.Node {
 	if e.Steps == "" {
@@ -73,6 +112,6 @@ func (e renderedEntry) stepsFold() g.Node {
 	if e.Taken == nil { // it was answered by an earlier version
 		return h.P(h.Class("steps"), g.Text(e.Steps))
 	}
-	return h.Details(h.Class("steps"), h.Data("reply", e.ID), h.Title(e.Steps),
+	return h.Details(h.Class("steps"), h.Data("reply", cmp.Or(e.StepsOf, e.ID)), h.Title(e.Steps),
 		h.Summary(h.I(h.Class("mark")), h.Span(g.Text(e.Taken.Label()))), h.Ul())
 }

@@ -214,9 +214,15 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 	for _, id := range r.Also {
 		e.Also = append(e.Also, pageID(id))
 	}
-	if strings.TrimSpace(e.Text) == "" && len(files) == 0 {
-		rm.showDraft(chat.Reply{ID: r.ID})
-		return channels.Receipt(r.ID), nil
+	if isEmpty := strings.TrimSpace(e.Text) == ""; len(files) == 0 && (isEmpty || r.Before) {
+		done, err := rm.completeAnswer(ctx, r)
+		if err != nil {
+			return "", c.sendError(err)
+		}
+		if done || isEmpty {
+			rm.showDraft(chat.Reply{ID: r.ID})
+			return channels.Receipt(r.ID), nil
+		}
 	}
 	rm.writeMu.Lock()
 	defer rm.writeMu.Unlock()

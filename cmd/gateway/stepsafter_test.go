@@ -28,6 +28,12 @@ func TestStepsStay(t *testing.T) {
 			{"read_file", `{"path": "none.txt"}`}, {"file_delete", `{"path": "long.txt"}`},
 		}
 		switch rs := results(r); {
+		case spokenLast(r) == "tell" && len(rs) == 0:
+			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "r", Name: "read_file", Args: `{"path": "long.txt"}`}}}
+		case spokenLast(r) == "tell" && len(rs) == 1:
+			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "m", Name: "message", Args: `{"text": "It has **40** lines.", "buttons": ["Good", "Bad"]}`}}}
+		case spokenLast(r) == "tell":
+			return llmtest.Reply{}
 		case spokenLast(r) != "work":
 			return echo(ctx, r)
 		case len(rs) < len(turns):
@@ -95,4 +101,34 @@ func TestStepsStay(t *testing.T) {
 	}
 	w.says("hello")
 	w.until(`document.querySelector("#entries > :last-child footer .none")?.innerText.includes("no tools used")`)
+
+	// An answer that the tool message gives has its steps, too, once in every tab.
+	tab := w.beside()
+	tab.until(`document.querySelector("#state")?.dataset.text === ""`)
+	w.says("tell")
+	const told = `(() => {
+		const all = [...document.querySelectorAll("article.parley")].filter((a) => a.querySelector(":scope > .text").innerText.trim() === "It has 40 lines.");
+		return all.length === 1 && /^1 step/.test(all[0].querySelector(":scope > .steps > summary")?.innerText) &&
+			document.querySelectorAll("article > .steps").length === 2 && !document.body.hasAttribute("data-busy");
+	})()`
+	w.until(told)
+	tab.until(told)
+	w.shot("steps-of-message-390")
+	s.kill()
+	s.start()
+	s.face()
+	for _, p := range []*window{w, tab} {
+		p.until(told) // the page goes on where it was
+		p.does(chromedp.Reload())
+		p.until(told)
+	}
+	w.do(`[...document.querySelectorAll("#entries .steps > summary")].at(-1).click()`)
+	w.until(`document.querySelector("#entries .steps .facts code")`)
+	w.until(`[...document.querySelectorAll("#entries .steps li")].map((l) => l.dataset.tool + " " + l.dataset.state).join() === "Read file success"`)
+	receipt := w.eval(`document.querySelector("#entries .steps .facts code").textContent`)
+	w.says("/why")
+	w.until(`document.querySelector("#entries > :last-child .text li")`)
+	if got := w.eval(`document.querySelector("#entries > :last-child .text").innerText`); strings.Contains(got, "message") || strings.Count(got, "receipt "+receipt) != 1 {
+		t.Errorf("the step has the receipt %s, and /why tells %s", receipt, got)
+	}
 }

@@ -30,6 +30,7 @@ func NewComplete(listed bool) tools.Tool {
 		},
 	)
 	t.Category = "message"
+	t.Speaks = func(map[string]any) bool { return true }
 	t.Hidden = !listed
 	t.Last = true
 	t.Repeatable = true

@@ -68,6 +68,7 @@ func New(send chat.Send) tools.Tool {
 		return result, nil
 	})
 	t.Preview = preview
+	t.Speaks = func(partial map[string]any) bool { return partial["channel"] == nil && partial["chat"] == nil }
 	t.Guard = elsewhere
 	t.Effect = func(c tools.Call) string {
 		to, _ := target(c.At, where(c.Input))
@@ -103,7 +104,7 @@ func asking(say texts.Asks, c tools.Call) tools.Sentence {
 // in this chat can it quote the message that the turn answers (D-088) and restrict
 // who may press a button.
 func reply(c tools.Call, to chat.Address, in args) chat.Reply {
-	r := chat.Reply{ID: "tool:" + c.Key(), To: to, Text: in.Text}
+	r := chat.Reply{ID: chat.ToolReplyID(c.Key()), To: to, Text: in.Text}
 	if len(in.Buttons) > 0 {
 		r.Ask = &chat.Question{ID: questionID(c), Choices: in.Buttons, Free: true, Say: true}
 	}

@@ -14,7 +14,7 @@ export function fold(a, e) {
   if (e.steps && !e.stepsLabel && !old) a.prepend(make("p", { className: "steps" }, e.steps));
   if (!e.stepsLabel) return;
   const box = old ?? make("details", { className: "steps" }, make("summary", {}, make("i", { className: "mark" }), make("span")), make("ul"));
-  box.dataset.reply = e.id;
+  box.dataset.reply = e.stepsOf ?? e.id;
   box.title = e.steps;
   const line = box.firstChild;
   delete line.dataset.state;

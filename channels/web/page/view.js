@@ -217,7 +217,9 @@ export const handlers = {
   },
   message(e) {
     if (e.edits) {
-      const a = entries.querySelector(`[data-seq="${e.edits}"]`);
+      const a = document.querySelector(`article[data-seq="${e.edits}"]`);
+      const made = e.stepsOf && draft?.dataset.id === e.stepsOf && draft.querySelector(":scope > .steps");
+      if (a && made && !a.querySelector(":scope > .steps")) a.prepend(made); // a tool gave the answer
       if (a) write(a, { ...e, seq: e.edits });
       return;
     }
