@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"parley/channels/console"
@@ -127,7 +128,8 @@ func (c *Client) Ask(ctx context.Context, method, path string, in, out any) erro
 	return json.NewDecoder(answer).Decode(out)
 }
 
-// Request is [Client.Ask] for an answer that the caller reads and closes.
+// Request is [Client.Ask] for an answer that the caller reads and closes. What only reads is asked once more if the
+// gateway ended before it answered: another may have begun, or the client opens one.
 func (c *Client) Request(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
 	var body bytes.Buffer
 	if in != nil {
@@ -141,6 +143,9 @@ func (c *Client) Request(ctx context.Context, method, path string, in any) (io.R
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
+	if method == http.MethodGet && hasEnded(err) {
+		resp, err = c.http.Do(req)
+	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return nil, failed.Err // the URL is of no use to the operator
 	}
@@ -152,6 +157,11 @@ func (c *Client) Request(ctx context.Context, method, path string, in any) (io.R
 	}
 	defer resp.Body.Close()
 	return nil, readRefusal(resp)
+}
+
+// hasEnded reports whether err says that the gateway ended while it was asked.
+func hasEnded(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF)
 }
 
 // readRefusal returns the error that the gateway answered with.

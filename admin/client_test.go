@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -39,6 +40,30 @@ func TestCloseWaitsForOpen(t *testing.T) {
 	go close(goOn)
 	if err := c.Close(); err != nil || !closed {
 		t.Errorf("Close returned %v; the gateway is closed: %v", err, closed)
+	}
+}
+
+// TestGatewayEndsWhileAsked: what only reads is asked again when the gateway ends before it has answered, and nothing
+// that changes something is.
+func TestGatewayEndsWhileAsked(t *testing.T) {
+	asked := map[string]int{}
+	c, _ := newServedClient(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked[r.Method]++; asked[r.Method] > 1 {
+			fmt.Fprint(w, "{}")
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Close()
+	})
+	if err := c.Ask(t.Context(), "GET", "/api/status", nil, nil); err != nil || asked["GET"] != 2 {
+		t.Errorf("a question ended with %v after %d times", err, asked["GET"])
+	}
+	if err := c.Ask(t.Context(), "POST", "/api/jobs", nil, nil); err == nil || asked["POST"] != 1 {
+		t.Errorf("a change ended with %v after %d times", err, asked["POST"])
 	}
 }
 

@@ -359,7 +359,7 @@ func worker(t *testing.T, browser context.Context) {
 	h := newHome(t)
 	b := h.tab(t, browser, "ERR_", "502")
 	b.tells(t, "a private matter")
-	b.until(`navigator.serviceWorker.controller || (navigator.serviceWorker.register("/app/worker.js", { scope: "/", updateViaCache: "none" }).catch(() => {}), false)`)
+	b.controlled()
 	const kept = `caches.keys().then(async (names) => { let all = []; for (const n of names) for (const r of await (await caches.open(n)).keys()) all.push(new URL(r.url).pathname); return names.length + " " + all.sort().join(" ") })`
 	if all := eval[string](b, kept); all != "1 /app/offline.css /app/offline.html" {
 		t.Errorf("the worker keeps %s", all)
@@ -444,6 +444,18 @@ func away(t *testing.T, browser context.Context) {
 	}
 }
 
+// controlled waits until the service worker is active and has the page. One that was asked for shortly before the
+// worker was active, and came shortly after, is left without it until it is loaded again.
+func (b *tab) controlled() {
+	b.Helper()
+	const register = `navigator.serviceWorker.register("/app/worker.js", { scope: "/", updateViaCache: "none" })`
+	b.until(`(` + register + `.then((r) => { window.active = r.active?.state === "activated" }, () => {}), window.active)`)
+	if !eval[bool](b, `Boolean(navigator.serviceWorker.controller)`) {
+		b.do(chromedp.Reload())
+	}
+	b.until(`navigator.serviceWorker.controller`)
+}
+
 // clicked: a push shows a notification, and a click on it opens its conversation in the tab that is there. The events
 // are handed to the real worker: headless Chromium has neither a push service nor a place to click.
 func clicked(t *testing.T, browser context.Context) {
@@ -452,7 +464,7 @@ func clicked(t *testing.T, browser context.Context) {
 	b.pushes()
 	h.says(t, chat.Reply{ID: "n1", Text: "The bread is done", To: h.Direct("owner")})
 	b.do(chromedp.Navigate(h.at + "/c/first"))
-	b.until(`navigator.serviceWorker.controller || (navigator.serviceWorker.register("/app/worker.js", { scope: "/", updateViaCache: "none" }).catch(() => {}), false)`)
+	b.controlled()
 	all, err := chromedp.Targets(b.ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -253,7 +253,11 @@ func TestD093StopStopsAll(t *testing.T) {
 	if text := s.asks("/agents", "Background tasks:").text; strings.Count(text, ", began ") != 3 {
 		t.Errorf("/agents: %s", text)
 	}
-	s.asks("/stop", "(Stopped, with 3 background tasks.)")
+	s.say("/stop")
+	const stopped = "(Stopped, with 3 background tasks.)" // its message may have been a live view before
+	s.all(stopped, func(all []shown) bool {
+		return slices.ContainsFunc(all, func(m shown) bool { return strings.Contains(m.text, stopped) })
+	})
 	s.asks("/agents", "No background tasks are running.")
 	s.asks("/stop", "There is nothing to stop.")
 	s.asks(spawn("calm"), "Subagent [calm] started")

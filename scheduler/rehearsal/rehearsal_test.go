@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,9 @@ type week struct {
 	scheduler *scheduler.Scheduler
 	zone      *time.Location
 	limits    rehearsal.Limits
-	ran       []chat.Message
+
+	mu  sync.Mutex // guards what follows, which jobs add to side by side
+	ran []chat.Message
 }
 
 func newWeek(t *testing.T) *week {
@@ -41,7 +44,9 @@ func newWeek(t *testing.T) *week {
 		Store: w.store, Zone: zone,
 		Role: func(context.Context, chat.Address, chat.Sender) (chat.Role, error) { return chat.Owner, nil },
 		Deliver: func(ctx context.Context, m chat.Message) error {
+			w.mu.Lock()
 			w.ran = append(w.ran, m)
+			w.mu.Unlock()
 			return w.scheduler.Ended(context.WithoutCancel(ctx), m, scheduler.Ended{Outcome: scheduler.Answered})
 		},
 	})
