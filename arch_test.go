@@ -28,10 +28,11 @@ var floors = map[string]string{
 	"timetest":    "",
 	"requiretest": "",
 	"lazyregexp":  "", // as if it were of the standard library: every room may import it
+	"secrets":     "",
 	"when":        "",
 	"forms":       "chat texts",
 	"channels":    "branches chat forms panics store texts workspace",
-	"tools":       "chat forms llm panics search store texts tools/untrusted workspace",
+	"tools":       "chat forms llm panics search secrets store texts tools/untrusted workspace",
 	"memory":      "chat llm search store texts workspace",
 	"scheduler":   "chat panics store texts when",
 	"audit":       "store",
@@ -40,9 +41,9 @@ var floors = map[string]string{
 	"backup":      "chat store store/bolt store/bolt/dirlock texts workspace",
 	"agent":       "branches chat llm memory panics store texts tools tools/untrusted workspace",
 	"handover":    "store/bolt/dirlock",
-	"imports":     "chat imports/sqlite scheduler store store/mem workspace",
+	"imports":     "chat imports/sqlite scheduler secrets store store/mem workspace",
 	"web":         "audit channels/admission chat llm memory redact response scheduler scheduler/jobs store texts tools workspace",
-	"config":      "channels/admission host scheduler tools/mcp tools/network tools/sandbox/proxy tools/web web",
+	"config":      "channels/admission host scheduler secrets tools/mcp tools/network tools/sandbox/proxy tools/web web",
 	"host":        "store",
 	"retention":   "host store",
 	"sizes":       "store texts workspace",
@@ -99,7 +100,7 @@ var rooms = map[string]string{
 }
 
 // ground names the rooms that import the standard library only.
-var ground = []string{"branches", "chat", early, "lazyregexp", "llm", "panics", "search", "store", "texts", "when", "workspace"}
+var ground = []string{"branches", "chat", early, "lazyregexp", "llm", "panics", "search", "secrets", "store", "texts", "when", "workspace"}
 
 // homes names the one folder of each third-party library, or the few that make pages.
 var homes = map[string]string{

@@ -257,7 +257,7 @@ type Exec struct {
 	// public internet.
 	HostNetwork bool `json:"hostNetwork"`
 
-	Env       map[string]string `json:"env"` // more environment variables that commands get (D-075)
+	Env       map[string]string `json:"env" secret:"byName"` // more environment variables that commands get (D-075)
 	Memory    int64             `json:"memory" default:"1073741824" from:"16777216" to:"1099511627776"`
 	Processes int               `json:"processes" default:"256" from:"8" to:"10000"`
 }

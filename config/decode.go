@@ -15,6 +15,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"parley/lazyregexp"
+	"parley/secrets"
 )
 
 // A decoder puts JSON with comments into Go values. Unlike encoding/json it
@@ -29,7 +30,7 @@ type decoder struct {
 	private  map[string]bool     // key paths whose value no error may show
 	secrets  map[string]struct{} // what must never be shown
 	vars     map[string]struct{} // environment variables that hold secrets
-	texts    map[int]bool        // offset of each text of the file -> it is never shown
+	texts    map[int]bool        // offset of each text of the file -> the page masks it
 	removed  []string            // warnings about keys of an earlier release
 	problems []problem
 	broken   string // where and why the source is no JSON
@@ -146,9 +147,13 @@ func (d *decoder) value(v hujson.Value, out reflect.Value, path string, tag refl
 	case reflect.Map:
 		d.table(v, out, path, tag)
 	case reflect.Slice:
-		d.list(v, out, path)
+		d.list(v, out, path, tag)
 	case reflect.String:
-		hidden := tag.Get("secret") != "" || out.Type() == reflect.TypeFor[Secret]()
+		isAddress := tag.Get("secret") == "address"
+		hidden := tag.Get("secret") != "" && !isAddress || out.Type() == reflect.TypeFor[Secret]()
+		if isAddress && v.Value.Kind() == '"' {
+			d.texts[v.StartOffset] = inAddress(v.Value.(hujson.Literal).String())
+		}
 		if s, ok := d.text(v, path, tag.Get("plain") != "", hidden); ok {
 			out.SetString(s)
 		}
@@ -243,6 +248,9 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string, tag refl
 			elem.Set(was)
 		}
 		d.value(val.Value, elem, join(path, name), memberTag(tag, name))
+		if tag.Get("secret") != "" && val.Value.Value.Kind() == '"' {
+			d.texts[val.Value.StartOffset] = true // also what a log may show of it by its name
+		}
 		if elem.Kind() == reflect.Pointer && elem.IsNil() {
 			d.wrong(val.Value, join(path, name), "an object { … }")
 			continue
@@ -251,12 +259,9 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string, tag refl
 	}
 }
 
-// secretName matches the names of variables that hold secrets.
-var secretName = lazyregexp.New(`(?i)key|token|secret|passw|auth|credential|cookie`)
-
 // memberTag returns the tag of a value in a table with that tag.
 func memberTag(tag reflect.StructTag, name string) reflect.StructTag {
-	if tag.Get("secret") == "byName" && !secretName.MatchString(name) {
+	if tag.Get("secret") == "byName" && !secrets.IsName(name) {
 		return ""
 	}
 	return tag
@@ -283,7 +288,7 @@ func (d *decoder) ignore(at int, path, name string, keys map[string][]field) {
 	}
 }
 
-func (d *decoder) list(v hujson.Value, out reflect.Value, path string) {
+func (d *decoder) list(v hujson.Value, out reflect.Value, path string, tag reflect.StructTag) {
 	arr, ok := v.Value.(*hujson.Array)
 	if !ok {
 		d.wrong(v, path, "a list [ … ]")
@@ -292,6 +297,9 @@ func (d *decoder) list(v hujson.Value, out reflect.Value, path string) {
 	out.Set(reflect.MakeSlice(out.Type(), len(arr.Elements), len(arr.Elements)))
 	for i, e := range arr.Elements {
 		d.value(e, out.Index(i), fmt.Sprintf("%s[%d]", path, i), "")
+	}
+	if tag.Get("secret") == "arguments" {
+		d.maskArguments(arr)
 	}
 }
 
@@ -339,7 +347,7 @@ func (d *decoder) text(v hujson.Value, path string, plain, hidden bool) (string,
 			d.vars[name] = struct{}{}
 		}
 	}
-	d.private[path] = hidden || len(vars) > 0
+	d.private[path] = hidden || len(vars) > 0 || d.texts[v.StartOffset] || secrets.InText(s)
 	if err != nil {
 		d.fail(v.StartOffset, path, strings.ReplaceAll(err.Error(), "\n", "; "))
 		return "", false

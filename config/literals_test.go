@@ -13,14 +13,20 @@ func TestLiterals(t *testing.T) {
   // 5" wide; the old one was "apiKey": "sk-COMMENT"
   "models": {
     "main": { "type": "openai", "model": "gpt", "apiKey": "sk-\u0041\"B", "baseUrl": "https://me:LOGIN@api.example/v1" },
-    "env": { "type": "openai", "model": "gpt", "apiKey": "${KEY}", "baseUrl": "https://api.example/v1" },
+    "outer": { "type": "openai", "model": "gpt", "apiKey": "${KEY}", "baseUrl": "https://api.example/v1" },
     "odd": { "type": "unheard of", "apiKey": "sk-ODD" }
   },
   "http": { "adminToken": "ADMIN", "listen": "127.0.0.1:1" },
   "channels": { "telegram": { "token": "1:TELEGRAM", "allow": ["5"] }, "web": {} },
   "tools": { "mcpServers": { "a": {
-    "command": "x", "env": { "API_KEY": "ENV", "PLACE": "here" }, "headers": { "X": "Bearer ${T}", "Y": "Bearer HEADER" }
-  } } },
+    "command": "x", "env": { "API_KEY": "ENV", "PLACE": "HERE", "V": "${V}", "W": "$${W}" },
+    "args": ["-y", "--api-key=ARG", "--token", "NEXT", "--key", "${K}", "--auth=${A}", "run", "${R}", "-H", "Authorization: Bearer ${B}"],
+    "headers": { "X": "Bearer ${T}", "Y": "Bearer HEADER" }
+  },
+    "b": { "url": "https://a.example/mcp?token=QUERY" }, "c": { "url": "https://a.example/s/Ab12-PATH/mcp" },
+    "d": { "url": "https://a.example/mcp?token=${T}" }, "e": { "url": "https://a.example/mcp" }
+  }, "exec": { "env": { "PLAIN": "EXEC" } } },
+  // "args": ["serve", "--key", "OLD"], "env": { "DEBUG": "OLDER" }
   "modles": { "passwort": "no", "password": "UNKNOWN" },
   "log": { "level": "info" }
 }
@@ -36,18 +42,21 @@ func TestLiterals(t *testing.T) {
 		}
 		return strings.Join(all, " | ")
 	}
-	const want = `sk-COMMENT | sk-A"B | https://me:LOGIN@api.example/v1 | sk-ODD | ADMIN | 1:TELEGRAM | ENV | Bearer HEADER | UNKNOWN`
+	const want = `sk-COMMENT | sk-A"B | https://me:LOGIN@api.example/v1 | sk-ODD | ADMIN | 1:TELEGRAM | ENV | HERE | $${W} | ` +
+		`--api-key=ARG | NEXT | Bearer HEADER | https://a.example/mcp?token=QUERY | https://a.example/s/Ab12-PATH/mcp | EXEC | OLD | OLDER | UNKNOWN`
 	if all := got(whole); all != strings.Replace(want, "UNKNOWN", "no | UNKNOWN", 1) {
 		t.Errorf("found %s", all)
 	}
 	broken := strings.Replace(whole, `"http": {`, `"http": { "list": ["KNOWN-SECRET"],, "cut": "KNOWN`, 1) + `"token": "cut off`
 	all := got(broken, "KNOWN-SECRET", "gpt")
-	for _, secret := range []string{"sk-COMMENT", `sk-A"B`, "sk-ODD", "ADMIN", "1:TELEGRAM", "ENV", "UNKNOWN", "KNOWN-SECRET", "cut off"} {
+	for _, secret := range []string{"sk-COMMENT", `sk-A"B`, "sk-ODD", "ADMIN", "1:TELEGRAM", "ENV", "UNKNOWN", "KNOWN-SECRET", "cut off", "HERE",
+		"--api-key=ARG", "NEXT", "HEADER", "QUERY", "PATH", "EXEC", "OLD", "OLDER",
+	} {
 		if !strings.Contains(all, secret) {
 			t.Errorf("in a text that is broken %s is not found, but %s", secret, all)
 		}
 	}
-	if strings.Contains(all, "gpt") || strings.Contains(all, "here") || strings.Contains(all, "info") {
+	if strings.Contains(all, "gpt") || strings.Contains(all, "${T}") || strings.Contains(all, "info") {
 		t.Errorf("found %s", all)
 	}
 	if all := got(""); all != "" {

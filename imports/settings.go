@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/lazyregexp"
+	"parley/secrets"
 )
 
 // Settings are what becomes of a config, without any secret: where one was stands the name of an
@@ -86,7 +87,6 @@ var (
 	isReference = lazyregexp.New(`^\$\{?([A-Z_][A-Z0-9_]{0,100})\}?$`)
 	isPersonID  = lazyregexp.New(`^[1-9][0-9]{0,19}$`)
 	isNoName    = lazyregexp.New(`[^a-z0-9]+`)
-	looksSecret = lazyregexp.New(`(?i)(key|token|secret|passw|auth|bearer|credential)`)
 )
 
 // secret returns what stands in the config for the secret v, which is at from: "${NAME}", or "" if
@@ -130,7 +130,7 @@ func plain(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 // address returns what stands in the config for an address: the variable name, if there may be a
 // secret in it.
 func (s *Settings) address(v value, name, from string) string {
-	if inAddress(v.text()) {
+	if secrets.InAddress(v.text()) {
 		return s.secret(v, name, from)
 	}
 	return plain(v.text())
@@ -225,14 +225,15 @@ func (s *Settings) addServer(name string, v value, from string) {
 	}
 	server := &Server{Command: plain(v.get("command").text()), Env: map[string]string{}, Headers: map[string]string{}}
 	prefix := "mcp_" + clean + "_"
-	if words := strings.Fields(v.get("command").text()); slices.Contains(secretArgs(words), true) && len(words) > 1 {
+	words := strings.Fields(v.get("command").text())
+	if len(words) > 1 && slices.Contains(secrets.InArguments(words), true) {
 		server.Command = s.secret(v.get("command"), prefix+"command", from+".command")
 	}
 	var args []string
 	for _, arg := range v.get("args").list() {
 		args = append(args, arg.text())
 	}
-	for i, isSecret := range secretArgs(args) {
+	for i, isSecret := range secrets.InArguments(args) {
 		text := plain(args[i])
 		if isSecret {
 			text = s.secret(value{args[i]}, fmt.Sprint(prefix, "arg_", i+1), fmt.Sprintf("%s.args[%d]", from, i))

@@ -21,6 +21,10 @@ func TestConfigPage(t *testing.T) {
 	const token = "an-administrators-Token-of-the-file-1f3a"
 	w.more["http"] = map[string]any{"listen": networktest.FreeAddress(t), "adminToken": token}
 	w.more["log"] = map[string]any{"level": "info"}
+	const argument, variable = "argument-Of-a-server-8d9e", "variable-Of-a-server-6f7a"
+	w.more["tools"] = map[string]any{"mcpServers": map[string]any{"x": map[string]any{
+		"command": "x", "args": []string{"--api-key", argument}, "env": map[string]any{"PLACE": variable}, "enabled": false,
+	}}}
 	w.start()
 	owner := w.visit()
 	file := filepath.Join(w.dir, "config.json")
@@ -114,7 +118,11 @@ func TestConfigPage(t *testing.T) {
 	do("POST", "/api/config", map[string]any{"base": now.Sum, "text": first.Text}, 200, `"changed":["log.level"]`)
 	w.logs(`msg="config reloaded" changed=log.level`, 2)
 	seen += do("GET", "/api/audit", nil, 200, "config.json saved on the owner's page: log.level, timezone")
-	for _, secret := range []string{token, another} {
+	seen += first.Text + now.Text
+	if says := read(); !strings.Contains(says, `"`+argument+`"`) || !strings.Contains(says, `"`+variable+`"`) {
+		t.Errorf("the file has lost secrets of a server: %s", says)
+	}
+	for _, secret := range []string{token, another, argument, variable} {
 		if strings.Contains(seen, secret) {
 			t.Errorf("%s is shown or kept", secret)
 		}

@@ -21,12 +21,12 @@ import (
 type Server struct {
 	// A program that is talked to by its standard input and output.
 	Command string            `json:"command" plain:"yes"`
-	Args    []string          `json:"args"`
+	Args    []string          `json:"args" secret:"arguments"`
 	Env     map[string]string `json:"env" secret:"byName"`
 	Cwd     string            `json:"cwd" plain:"yes"` // "" is the server's own folder
 
 	// A service that is talked to by HTTP.
-	URL     string            `json:"url" url:"http https" optional:"yes"`
+	URL     string            `json:"url" url:"http https" optional:"yes" secret:"address"`
 	Headers map[string]string `json:"headers" secret:"yes"`
 
 	// Auth says how people sign in to the service; nil is what the service says itself.

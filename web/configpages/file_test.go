@@ -295,6 +295,20 @@ func TestMisplacedMask(t *testing.T) {
 	}
 }
 
+// A mask shows no more of a secret than its end, also where the secret is only a part of the text.
+func TestShownEnd(t *testing.T) {
+	f := &File{History: t.TempDir()}
+	for value, want := range map[string]string{
+		"sk-first-secret-1f3a": "1f3a", "short-1f3a": "", "--api-key=xyz": "", "--api-key=sk-first-secret-1f3a": "1f3a",
+		"https://me:LOGIN@a.example/v1": "", "https://a.example/mcp?token=abcd": "", "c2VjcmV0LW9mLXRoaXM=": "aXM=",
+	} {
+		got, _, _ := strings.Cut(strings.TrimPrefix(f.maskOf(Secret{Value: value}), `"••••`), " #")
+		if got != want {
+			t.Errorf("of %s %q is shown, want %q", value, got, want)
+		}
+	}
+}
+
 // A fault is shown where it is in the text with masks.
 func TestShownFault(t *testing.T) {
 	dir := t.TempDir()

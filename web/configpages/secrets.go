@@ -38,10 +38,16 @@ func (f *File) maskOf(s Secret) string {
 	mac := hmac.New(sha256.New, f.fingerprintKey())
 	mac.Write([]byte(s.Value))
 	last := s.Value[max(len(s.Value)-4, 0):]
-	if utf8.RuneCountInString(s.Value) < shownOf || !harmless.MatchString(last) {
+	if utf8.RuneCountInString(secretPart(s.Value)) < shownOf || !harmless.MatchString(last) {
 		last = ""
 	}
 	return `"••••` + last + " #" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:3]) + `"`
+}
+
+// secretPart returns what of value may be the secret, as after "--api-key=" or in the path of an address: its end.
+func secretPart(value string) string {
+	bare := strings.TrimRight(value, "=") // as base64 ends
+	return bare[strings.LastIndexAny(bare, "=:/?&# ")+1:]
 }
 
 // fingerprintKey returns what fingerprints are made with. It lasts, as earlier texts do. Where it cannot be kept, the

@@ -13,6 +13,7 @@ import (
 	"parley/chat"
 	"parley/forms"
 	"parley/lazyregexp"
+	"parley/secrets"
 	"parley/texts"
 )
 
@@ -233,12 +234,8 @@ func (p property) preset() ([]string, error) {
 	return values, nil
 }
 
-// secretWords are in the names of what no server may ask for.
-var secretWords = lazyregexp.New(
-	`(?i)passw|passphrase|secret|token|api.?key|credential|\bpin\b|cvv|cvc|card.?number`)
-
 // looksSecret reports whether f seems to be for a secret.
-func (f field) looksSecret() bool { return secretWords.MatchString(f.name + " " + f.ask.Label) }
+func (f field) looksSecret() bool { return secrets.IsAsked(f.name + " " + f.ask.Label) }
 
 // describe returns the question for f, in Markdown.
 func (f field) describe(say *texts.Elicit) string {

@@ -1,0 +1,117 @@
+// Package secrets decides what may be a secret: by the name of a member or a variable, by the option before an
+// argument, by its place in an address, and by how it looks. What is none and is taken for one costs its owner a
+// moment; the reverse would show a secret.
+package secrets
+
+import (
+	"net/url"
+	"strings"
+
+	"parley/lazyregexp"
+)
+
+// surely is part of the names of what is secret, whoever says so.
+const surely = `passw|passphrase|secret|token|credential`
+
+var (
+	name   = lazyregexp.New(`(?i)` + surely + `|key|auth|cookie|bearer|pass|pwd`)
+	asked  = lazyregexp.New(`(?i)` + surely + `|api.?key|\bpin\b|cvv|cvc|card.?number`)
+	option = lazyregexp.New(`^-{1,2}[A-Za-z][A-Za-z0-9_-]*$`)
+	// given matches an option with its value.
+	given = lazyregexp.New(`^-{1,2}[A-Za-z][A-Za-z0-9_-]*=`)
+	// pair matches an option whose value is a variable or a header with what it holds.
+	pair = lazyregexp.New(`^(-e|--env|--env-var|-H|--header|--headers)$`)
+	// login matches a user name or a password in an address.
+	login = lazyregexp.New(`://[^/?#\s]+@`)
+	// emptyLogin matches one of which nothing is left without references to variables.
+	emptyLogin = lazyregexp.New(`://:?@`)
+	// parameter matches a parameter of an address, such as "?apiKey=1".
+	parameter = lazyregexp.New(`[?&#;]([^=?&#;\s]+)=([^&#;\s]+)`)
+	// knownPrefix matches how keys of well-known services begin.
+	knownPrefix = lazyregexp.New(`^(sk-|pk-|rk_|gh[pos]_|github_pat|glpat|xox[a-z]-|AKIA|AIza|hf_|tvly|ntn_|eyJ)`)
+	// isWord matches a part of a path that a person would read: words, a version, a number of few digits.
+	isWord = lazyregexp.New(`^(@?[a-z]+([._-][a-z]+)*[0-9]{0,2}|[A-Z][a-z]+|[A-Z]{1,8}|` +
+		`v[0-9]+([a-z]+[0-9]*)?|[0-9.]{1,5}|)$`)
+)
+
+const longestWord = 24 // characters of a part of a path
+
+// IsName reports whether a member, a variable, an option or a parameter of that name may hold a secret.
+func IsName(text string) bool { return name.MatchString(text) }
+
+// IsAsked reports whether a person who fills in a field of that name would give away a secret. It is narrower than
+// [IsName]: a question about a keyboard or an author is none.
+func IsAsked(text string) bool { return asked.MatchString(text) }
+
+// InArguments reports which of the arguments of a program may have a secret in them.
+func InArguments(args []string) []bool {
+	secret := make([]bool, len(args))
+	before := ""
+	for i, arg := range args {
+		isOption := option.MatchString(arg)
+		switch {
+		case pair.MatchString(before):
+			secret[i] = true
+		case option.MatchString(before) && IsName(before) && !isOption && !given.MatchString(arg):
+			secret[i] = true
+		case isOption && IsName(arg):
+			// the next one is
+		default:
+			_, value, _ := strings.Cut(arg, "=")
+			secret[i] = IsName(arg) || isRandom(arg) || isRandom(value) ||
+				strings.Contains(arg, "://") && InAddress(arg)
+		}
+		before = arg
+	}
+	return secret
+}
+
+// InText reports whether there is an address in text that certainly has a secret in it: a login, or a parameter with
+// the name of a secret.
+func InText(text string) bool {
+	if login.MatchString(text) && !emptyLogin.MatchString(text) {
+		return true
+	}
+	if !strings.Contains(text, "://") {
+		return false
+	}
+	for _, p := range parameter.FindAllStringSubmatch(text, -1) {
+		if IsName(p[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// InAddress reports whether an address may have a secret in it: a login, a query, or a part of its path that is no
+// word.
+func InAddress(address string) bool {
+	if at := strings.Index(address, "http"); at > 0 { // of an option
+		address = address[at:]
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return true
+	}
+	for part := range strings.SplitSeq(u.EscapedPath(), "/") {
+		if !isWord.MatchString(part) || len(part) > longestWord {
+			return true
+		}
+	}
+	return false
+}
+
+// isRandom reports whether text may be a key that was made at random.
+func isRandom(text string) bool {
+	if strings.ContainsAny(text, "/ ") {
+		return false
+	}
+	if len(text) >= 32 || len(text) >= 10 && knownPrefix.MatchString(text) {
+		return true
+	}
+	digits := strings.ContainsAny(text, "0123456789")
+	lower := strings.ToLower(text)
+	mixed := lower != text && strings.ToUpper(text) != text
+	plain := !strings.ContainsAny(text, "@.=")
+	return plain && digits && lower != strings.ToUpper(text) && (len(text) >= 16 || mixed && len(text) >= 10)
+}
