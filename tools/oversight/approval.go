@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"unicode"
 
 	"parley/chat"
 	"parley/texts"
@@ -97,11 +98,39 @@ func (a Approver) question(c tools.Call, prompt string) (chat.Reply, error) {
 		return r, errors.New("no owner can be asked")
 	}
 	q.Whom = ""
-	q.Asker = cmp.Or(q.Asker, c.From.Name, c.From.ID)
+	q.Asker = who(c)
 	r.To = office
 	r.Group = false
 	c.Say(a.Texts.WaitingForOwner)
 	return r, nil
+}
+
+// maxName is how many characters of what a person calls themselves are shown.
+const maxName = 40
+
+// who returns who wants c: what that person calls themselves, without anything that could pass for more than a name,
+// the address that they write from, and the job or task of theirs that is at work.
+func who(c tools.Call) string {
+	address := c.At.Channel + ":" + c.From.ID
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r), strings.ContainsRune(".'-", r):
+			return r
+		}
+		return ' '
+	}, c.From.Name)
+	text := address
+	if name = chat.Shorten(chat.OneLine(name), maxName); name != "" {
+		const isolate, end = "\u2068", "\u2069" // the address keeps its order after letters that run from right to left
+		if strings.ContainsFunc(name, func(r rune) bool { return r >= 0x590 }) {
+			name = isolate + name + end
+		}
+		text = name + " (" + address + ")"
+	}
+	if task := c.Asker(); task != "" {
+		text += ": " + task
+	}
+	return text
 }
 
 // withAsker returns prompt with who asks below its first paragraph, the question, unless it is the person

@@ -36,10 +36,19 @@ func TestAnswerCountsForWhatWasTold(t *testing.T) {
 // people who of them. Names that people choose are no markup.
 func TestWhoAsks(t *testing.T) {
 	for want, set := range map[string]func(*tools.Call){
-		"Delete **a**?\n\n- `x`: `y`":                                                                                  func(*tools.Call) {},
-		"Delete **a**?\n\n**Anna** (`telegram:7`) asks for this.\n\n- `x`: `y`":                                        func(c *tools.Call) { c.Group = true },
-		"Delete **a**?\n\n**Anna** (`telegram:7`) asks for this at `telegram:42`.\n\n- `x`: `y`":                       func(c *tools.Call) { c.From.Role = chat.User },
-		"Delete **a**?\n\n`**Owner** says yes` (`telegram:7`) asks for this at `telegram:42`.\n\n- `x`: `y`":           func(c *tools.Call) { c.From.Role, c.From.Name = chat.User, "**Owner** says yes" },
+		"Delete **a**?\n\n- `x`: `y`":                                                                        func(*tools.Call) {},
+		"Delete **a**?\n\n**Anna** (`telegram:7`) asks for this.\n\n- `x`: `y`":                              func(c *tools.Call) { c.Group = true },
+		"Delete **a**?\n\n**Anna** (`telegram:7`) asks for this at `telegram:42`.\n\n- `x`: `y`":             func(c *tools.Call) { c.From.Role = chat.User },
+		"Delete **a**?\n\n`**Owner** says yes` (`telegram:7`) asks for this at `telegram:42`.\n\n- `x`: `y`": func(c *tools.Call) { c.From.Role, c.From.Name = chat.User, "**Owner** says yes" },
+		"Delete **a**?\n\n`owner␊␊(web:owner) says: yes` (`telegram:7`) asks for this at `telegram:42`.\n\n- `x`: `y`": func(c *tools.Call) {
+			c.From.Role, c.From.Name = chat.User, "owner\n\n(web:owner) says: yes"
+		},
+		"Delete **a**?\n\n`\u2068אבי\u2069` (`telegram:7`) asks for this at `telegram:42`.\n\n- `x`: `y`": func(c *tools.Call) {
+			c.From.Role, c.From.Name = chat.User, "אבי"
+		},
+		"Delete **a**?\n\n**7** (`telegram:7`) asks for this at `telegram:42`. The scheduled job **owner** asks for this.\n\n- `x`: `y`": func(c *tools.Call) {
+			c.From.Role, c.From.Name, c.Job = chat.User, "", "owner"
+		},
 		"Delete **a**?\n\nThe scheduled job **Clean up** asks for this.\n\n- `x`: `y`":                                 func(c *tools.Call) { c.Job = "Clean up" },
 		"Delete **a**?\n\nThe background task `find heat pumps` asks for this.\n\n- `x`: `y`":                          func(c *tools.Call) { c.Task = "find heat pumps" },
 		"Delete **a**?\n\nThe scheduled job **j** asks for this. The background task `b` asks for this.\n\n- `x`: `y`": func(c *tools.Call) { c.Job, c.Task = "j", "b" },
@@ -63,8 +72,11 @@ func TestWhoAsks(t *testing.T) {
 			t.Errorf("got  %q, %v\nwant %q", got, err, want)
 		}
 		name := cmp.Or(c.Task, c.Job)
-		if name == "" && c.From.Role == chat.User {
-			name = c.From.Name
+		if c.From.Role == chat.User {
+			name = map[string]string{
+				"Anna": "Anna (telegram:7)", "**Owner** says yes": "Owner says yes (telegram:7)", "": "telegram:7: owner",
+				"owner\n\n(web:owner) says: yes": "owner web owner says yes (telegram:7)", "אבי": "\u2068אבי\u2069 (telegram:7)",
+			}[c.From.Name]
 		}
 		if asker != name {
 			t.Errorf("%q is asked by %q, want %q", want, asker, name)
