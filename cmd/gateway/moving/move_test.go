@@ -78,6 +78,20 @@ func TestPathsMove(t *testing.T) {
 	}
 }
 
+// TestWorkspaceBeside: a relative workspace beside the folder is the same one from the new place.
+func TestWorkspaceBeside(t *testing.T) {
+	for _, way := range []string{"../shared/files", "./../shared/files", "x/../../shared/files", "a b/../../shared/files"} {
+		dir := t.TempDir()
+		text, out, err := moved(t, dir, `{ "workspace" : "`+way+`" }`, "old/config.json")
+		if want := `{ "workspace" : "HERE/shared/files" }`; err != nil || text != want {
+			t.Errorf("the config is %s, not %s: %v", text, want, err)
+		}
+		if !strings.Contains(out, "config.json: "+way+" is now HERE/shared/files\n") {
+			t.Errorf("it says\n%s", out)
+		}
+	}
+}
+
 // TestPathsStay: where the old folder would go on to be used nothing is moved, and the error says why.
 func TestPathsStay(t *testing.T) {
 	t.Setenv("PLACE", "")
@@ -91,11 +105,20 @@ func TestPathsStay(t *testing.T) {
 			`{ "workspace": "${PLACE}/old/files" }`, "old/config.json",
 			"HERE/old/config.json names ${PLACE}/old/files, which is HERE/old/files: it would go on to use the old folder",
 		},
-		"only the data": {`{ "dataDir": "HERE/old" }`, "mine.json", ""},
+		"relative paths that lead out": {
+			`{ "a": ["../shared/x", "./../y", "../old/z", "a/../../w", "${UP}/v"], "b": "../shared/x" }`, "old/config.json",
+			"HERE/old/config.json has relative paths that lead out of the folder, and would lead elsewhere from the new: " +
+				"../shared/x, ./../y, a/../../w, ${UP}/v\nwrite them from the root",
+		},
+		"a workspace by a variable": {`{ "workspace": "${UP}/w" }`, "old/config.json", "lead out of the folder, and would lead elsewhere from the new: ${UP}/w\n"},
+		"what leads to the same":    {`{ "dataDir": "../old", "a": "b/../c", "d": "up .. and ../down", "e": "/../x", "f": "https://a/../b" }`, "old/config.json", ""},
+		"relative to what stays":    {`{ "a": "../shared/x" }`, "mine.json", ""},
+		"only the data":             {`{ "dataDir": "HERE/old" }`, "mine.json", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PLACE", dir)
+			t.Setenv("UP", "..")
 			_, _, err := moved(t, dir, c.config, c.file)
 			_, there := os.Stat(filepath.Join(dir, "new"))
 			if c.want == "" {

@@ -33,31 +33,69 @@ var (
 	jsonText = lazyregexp.New(`"(?:[^"\\\n]|\\.)*"`)
 	// dataDir is the key that --data takes the place of.
 	dataDir = lazyregexp.New(`"dataDir"\s*:\s*"(?:[^"\\\n]|\\.)*"`)
+	// relativeUp matches relative paths that go up, but neither addresses nor prose.
+	relativeUp = lazyregexp.New(`^(?:[^/~:\n][^:\n]{0,200}/)?\.\./`)
+	// keyBefore is the key whose value follows.
+	keyBefore = lazyregexp.New(`"[^"\\\n]*"\s*:\s*$`)
 )
 
-// rewrite returns the text of a config with the new places of what is moved, and what it has changed in words. The
-// error names a path that only the environment leads to.
+// rewrite returns the text of a config with the new places of what is moved, and what it has changed in words. A
+// relative workspace outside the folder is named by its whole path, as it would be another one from there. The error
+// names paths that only the environment leads to, and relative ones that lead out of the folder.
 func (p paths) rewrite(text string) (_ string, changes []string, err error) {
-	changed := jsonText.ReplaceAllStringFunc(text, func(quoted string) string {
+	var b strings.Builder
+	var leaving []string
+	end := 0
+	for _, m := range jsonText.FindAllStringIndex(text, -1) {
+		b.WriteString(text[end:m[0]])
+		end = m[1]
+		quoted := text[m[0]:m[1]]
 		var was string
 		if json.Unmarshal([]byte(quoted), &was) != nil {
-			return quoted
+			b.WriteString(quoted)
+			continue
 		}
 		is := p.moved(was)
-		if is == was {
-			if expanded := os.Expand(was, keepPlain); p.moved(expanded) != expanded {
-				err = fmt.Errorf("%s names %s, which is %s: it would go on to use the old folder\n"+
-					"write it without a variable, and move again", p.config, was, expanded)
+		if expanded := os.Expand(was, keepPlain); is == was && p.moved(expanded) != expanded {
+			err = fmt.Errorf("%s names %s, which is %s: it would go on to use the old folder\n"+
+				"write it without a variable, and move again", p.config, was, expanded)
+		} else if is == was && p.leadsOut(expanded) {
+			switch key := keyBefore.FindString(text[:m[0]]); {
+			case strings.HasPrefix(key, `"dataDir"`): // see dataDir
+			case strings.HasPrefix(key, `"workspace"`) && expanded == was:
+				is = filepath.Join(filepath.Dir(p.config), was)
+			case !slices.Contains(leaving, was):
+				leaving = append(leaving, was)
 			}
-			return quoted
+		}
+		if is == was {
+			b.WriteString(quoted)
+			continue
 		}
 		if change := was + " is now " + is; !slices.Contains(changes, change) {
 			changes = append(changes, change)
 		}
 		out, _ := json.Marshal(is) // a text can be encoded
-		return string(out)
-	})
-	return changed, changes, err
+		b.Write(out)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if len(leaving) > 0 {
+		const why = "%s has relative paths that lead out of the folder, and would lead elsewhere from the new: %s\n" +
+			"write them from the root, and move again"
+		return "", nil, fmt.Errorf(why, p.config, strings.Join(leaving, ", "))
+	}
+	return b.String() + text[end:], changes, nil
+}
+
+// leadsOut reports whether text is a relative path that leads out of the folder.
+func (p paths) leadsOut(text string) bool {
+	if text != ".." && !relativeUp.MatchString(text) {
+		return false
+	}
+	_, is := p.inside(filepath.Join(filepath.Dir(p.config), text))
+	return !is
 }
 
 // keepPlain returns the value of a variable, or the reference to it if there is none.
