@@ -332,6 +332,9 @@ type Step struct {
 
 	Receipt *Receipt `json:"receipt,omitempty"` // once its reply is there: how its call can be checked
 
+	// Words are what the agent said before its next call, in Markdown. Then the Step is no use of a tool.
+	Words string `json:"words,omitempty"`
+
 	Spoke bool `json:"-"` // it said something in the turn's own chat, where people see it
 }
 

@@ -34,7 +34,15 @@ type Turn struct {
 	Reply  string    // ID of the reply that the answer is; "" if there is none
 	Calls  []Call    // in the order asked, without those by which the answer was given
 
+	Remarks []Remark // in the order said
+
 	end place
+}
+
+// A Remark is what the model said before it made calls.
+type Remark struct {
+	Text   string // Markdown
+	Before int    // index of the call in Calls that came next, or their number if none did
 }
 
 // A place is a record in one of the conversations of a session.
@@ -196,9 +204,14 @@ func (rd *reader) add(r conversation.NumberedRecord) (t Turn, over bool) {
 		return t, false
 	}
 	t.end = place{rd.epoch, r.Seq}
-	calls := callsOf(ended)
-	t.Calls = slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.spoke(calls) })
-	for _, c := range calls {
+	calls, remarks := callsOf(ended)
+	for i, c := range calls {
+		if text := remarks[i]; text != "" {
+			t.Remarks = append(t.Remarks, Remark{Text: text, Before: len(t.Calls)})
+		}
+		if !c.spoke(calls) {
+			t.Calls = append(t.Calls, c)
+		}
 		t.Answer = conversation.Join(t.Answer, c.Result.Told)
 	}
 	if r.Ended.Reply != nil {
@@ -217,13 +230,17 @@ func (rd *reader) add(r conversation.NumberedRecord) (t Turn, over bool) {
 	return t, true
 }
 
-// callsOf returns the calls that t made.
-func callsOf(t pastturns.Turn) (calls []Call) {
+// callsOf returns the calls that t made, and what the model said right before some of them.
+func callsOf(t pastturns.Turn) (calls []Call, remarks map[int]string) {
+	remarks = map[int]string{}
 	round := 0 // calls before those of the last answer of the model
 	for _, r := range t.Records {
 		switch {
 		case r.IsAnswer():
 			round = len(calls)
+			if len(r.Said.Calls) > 0 {
+				remarks[round] = strings.TrimSpace(r.Said.Text)
+			}
 			for _, c := range r.Said.Calls {
 				calls = append(calls, Call{ToolCall: c})
 			}
@@ -242,7 +259,7 @@ func callsOf(t pastturns.Turn) (calls []Call) {
 			}
 		}
 	}
-	return calls
+	return calls, remarks
 }
 
 // find returns the last call of that ID, nil if there is none.

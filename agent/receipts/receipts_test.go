@@ -3,6 +3,7 @@ package receipts_test
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,5 +162,37 @@ func TestReceiptsOfSteps(t *testing.T) {
 	}
 	if none, err := timeline.Steps(t.Context(), sessions, &tools.Kit{}, &english.Agent, "test:1", ""); len(none) > 0 || err != nil {
 		t.Errorf("the steps of no reply are %v, %v", none, err)
+	}
+}
+
+// What the model said before it made calls stands among the steps where it was said, also before the call that was the answer, which
+// is none.
+func TestRemarks(t *testing.T) {
+	saying := func(text string, ids ...string) conversation.Record {
+		r := asked(ids...)
+		r.Said.Text = text
+		return r
+	}
+	spoke := finished("c")
+	spoke.Told = "Here it is."
+	sessions := conversation.NewSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC, texts.Speakers{})
+	err := sessions.Append(t.Context(), "test:1",
+		heard("1"), saying("I look first.", "a", "b"), finished("a"), finished("b"), saying("I tell you.", "c"), spoke, saying("That is all."), ended("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	english := texts.English()
+	steps, err := timeline.Steps(t.Context(), sessions, &tools.Kit{}, &english.Agent, "test:1", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	ids := map[string]bool{}
+	for _, s := range steps {
+		got = append(got, s.Tool+s.Words)
+		ids[s.Call] = true
+	}
+	if want := []string{"I look first.", "save", "save", "I tell you."}; !slices.Equal(got, want) || len(ids) != len(want) {
+		t.Errorf("the steps are %q with %d IDs, want %q", got, len(ids), want)
 	}
 }

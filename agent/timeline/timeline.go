@@ -4,6 +4,7 @@ package timeline
 
 import (
 	"context"
+	"fmt"
 
 	"parley/agent/conversation"
 	"parley/agent/live"
@@ -33,8 +34,9 @@ func Of(p Pool, say *texts.Agent) func(ctx context.Context, id chat.SessionID, r
 }
 
 // Steps returns the steps of the turn of the session id that the reply with that ID ended, in the order
-// in which the model asked for them, as they were shown meanwhile, each with what /why says of it. kit has
-// the tools that there are now. Without that turn, which may have been removed since, there are none.
+// in which the model asked for them, as they were shown meanwhile, each with what /why says of it, and what
+// the model said between them. kit has the tools that there are now. Without that turn, which may have been removed
+// since, there are none.
 func Steps(
 	ctx context.Context, sessions *conversation.Sessions, kit *tools.Kit, say *texts.Agent,
 	id chat.SessionID, reply string,
@@ -46,8 +48,18 @@ func Steps(
 		if t.Reply == "" || t.Reply != reply {
 			continue
 		}
-		for _, c := range t.Calls {
-			steps = append(steps, step(kit, say, c))
+		remarks := t.Remarks
+		for i := range len(t.Calls) + 1 {
+			for ; len(remarks) > 0 && remarks[0].Before == i; remarks = remarks[1:] {
+				steps = append(steps, chat.Step{
+					Call:  fmt.Sprintf("said %d", len(steps)),
+					State: chat.Done,
+					Words: chat.Clip(chat.HideLogins(remarks[0].Text), maxResult, "…"),
+				})
+			}
+			if i < len(t.Calls) {
+				steps = append(steps, step(kit, say, t.Calls[i]))
+			}
 		}
 		return steps, nil
 	}

@@ -12,6 +12,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"parley/channels/markdown"
 	"parley/chat"
 	"parley/response"
 )
@@ -20,6 +21,7 @@ import (
 type pastStep struct {
 	chat.Step
 	Pictures []string `json:"pictures,omitempty"`
+	HTML     safeHTML `json:"html,omitempty"` // of its Words
 }
 
 // pastSteps serves the steps of replies that are there.
@@ -45,6 +47,9 @@ func (p pastSteps) serve(req request) error {
 	steps := make([]pastStep, len(all))
 	for i, s := range all {
 		steps[i].Step = s
+		if s.Words != "" {
+			steps[i].HTML = safeHTML(markdown.HTML(s.Words))
+		}
 		for n := range s.Pictures {
 			q := url.Values{"reply": {req.r.FormValue("reply")}, "call": {s.Call}, "n": {strconv.Itoa(n)}}
 			steps[i].Pictures = append(steps[i].Pictures, "/c/"+req.room.address.Thread+"/picture?"+q.Encode())

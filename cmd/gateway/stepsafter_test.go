@@ -29,7 +29,7 @@ func TestStepsStay(t *testing.T) {
 		}
 		switch rs := results(r); {
 		case spokenLast(r) == "tell" && len(rs) == 0:
-			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "r", Name: "read_file", Args: `{"path": "long.txt"}`}}}
+			return llmtest.Reply{Text: "I look at the *file* first.", Calls: []llm.ToolCall{{ID: "r", Name: "read_file", Args: `{"path": "long.txt"}`}}}
 		case spokenLast(r) == "tell" && len(rs) == 1:
 			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "m", Name: "message", Args: `{"text": "It has **40** lines.", "buttons": ["Good", "Bad"]}`}}}
 		case spokenLast(r) == "tell":
@@ -107,7 +107,7 @@ func TestStepsStay(t *testing.T) {
 	tab.until(`document.querySelector("#state")?.dataset.text === ""`)
 	w.says("tell")
 	const told = `(() => {
-		const all = [...document.querySelectorAll("article.parley")].filter((a) => a.querySelector(":scope > .text").innerText.trim() === "It has 40 lines.");
+		const all = [...document.querySelectorAll("article.parley")].filter((a) => a.querySelector(":scope > .text").innerText.trim().replace(/\s+/g, " ") === "I look at the file first. It has 40 lines.");
 		return all.length === 1 && /^1 step/.test(all[0].querySelector(":scope > .steps > summary")?.innerText) &&
 			document.querySelectorAll("article > .steps").length === 2 && !document.body.hasAttribute("data-busy");
 	})()`
@@ -124,7 +124,11 @@ func TestStepsStay(t *testing.T) {
 	}
 	w.do(`[...document.querySelectorAll("#entries .steps > summary")].at(-1).click()`)
 	w.until(`document.querySelector("#entries .steps .facts code")`)
-	w.until(`[...document.querySelectorAll("#entries .steps li")].map((l) => l.dataset.tool + " " + l.dataset.state).join() === "Read file success"`)
+	w.until(`[...document.querySelectorAll("#entries .steps li")].map((l) => l.dataset.tool ? l.dataset.tool + " " + l.dataset.state : l.innerText.trim()).join() === "I look at the file first.,Read file success" &&
+		document.querySelector("#entries .steps .words em")`)
+	w.does(chromedp.EmulateViewport(1200, 800))
+	w.do(`document.querySelector("#entries .steps .words").scrollIntoView()`)
+	w.shot("steps-of-message-1200")
 	receipt := w.eval(`document.querySelector("#entries .steps .facts code").textContent`)
 	w.says("/why")
 	w.until(`document.querySelector("#entries > :last-child .text li")`)

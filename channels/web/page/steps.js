@@ -40,6 +40,13 @@ export function step(a, s) {
   return begins;
 }
 
+// words returns what was said between two steps. The server has rendered it.
+function words(html) {
+  const li = make("li", { className: "words" });
+  li.innerHTML = html;
+  return li;
+}
+
 const row = () => make("li", {}, make("details", {}, make("summary"), make("div")));
 
 // show fills the card li with tool call s: its arguments, and its result.
@@ -96,6 +103,7 @@ async function open(box) {
     const { steps } = await call("GET", `/c/${talk}/steps?reply=${encodeURIComponent(box.dataset.reply)}`);
     const seen = new Set([...list.querySelectorAll("li:has(> [open])")].map((l) => l.dataset.call));
     const rows = steps.map((s) => {
+      if (s.html) return words(s.html);
       const li = row();
       show(li, s);
       attest(li, s);
