@@ -15,6 +15,7 @@ import (
 
 // A Store is the store file to check.
 type Store struct {
+	Type    string // as the config has it; "": "bolt"
 	DataDir string
 	Restore func(file string) string // the command that restores file
 
@@ -24,7 +25,13 @@ type Store struct {
 
 // Check looks for damage and loss. While a gateway runs, it is asked what it found.
 func (s Store) Check(ctx context.Context, g Gateway) Finding {
-	if g.Runs() {
+	switch {
+	case s.Type == "mem":
+		const advice = `write "store": { "type": "bolt" }`
+		return Finding{Warn, "in memory: everything is forgotten at the end", advice}
+	case s.Type != "" && s.Type != "bolt":
+		return Finding{OK, "configured: " + s.Type, ""}
+	case g.Runs():
 		return g.storeFinding(ctx)
 	}
 	file := filepath.Join(s.DataDir, backup.StoreFile)
@@ -87,9 +94,4 @@ func (s Store) missing(file string) Finding {
 		return Finding{Fail, text, "put it back, or: " + s.Restore(copies[0])}
 	}
 	return Finding{OK, file + " is not there yet: parley makes it", ""}
-}
-
-// StoreInMemory is the finding about a store that keeps nothing.
-func StoreInMemory() Finding {
-	return Finding{Warn, "in memory: everything is forgotten at the end", `write "store": { "type": "bolt" }`}
 }

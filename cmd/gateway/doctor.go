@@ -72,7 +72,9 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 		return doctor.Workspace(c.Workspace, c.DataDir, c.Command("run", "--begin-anew"))
 	})
 	add("gateway", running.Check)
-	add("store", func(ctx context.Context) doctor.Finding { return checkStore(ctx, c, running) })
+	restore := func(file string) string { return c.Command("restore", file) }
+	store := doctor.Store{Type: c.Store.Type, DataDir: c.DataDir, Restore: restore}
+	add("store", func(ctx context.Context) doctor.Finding { return store.Check(ctx, running) })
 	add("sandbox", func(ctx context.Context) doctor.Finding {
 		return sandboxes.Check(ctx, c.Tools.Exec.Sandbox, c.Tools.Exec.Image, c.DataDir)
 	})
@@ -83,6 +85,11 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	all = append(all, mcpservers.Checks(c.Tools.MCPServers, clientOf(c, running))...)
 	for _, name := range append([]string{c.Agent.Model}, c.Agent.Fallback...) {
 		add("model "+name, func(ctx context.Context) doctor.Finding { return checkModel(ctx, name, c.Models[name]) })
+	}
+	if t := c.Transcription; t != nil {
+		add("transcription", func(ctx context.Context) doctor.Finding {
+			return doctor.Transcription(ctx, t.Model, transcriber(c))
+		})
 	}
 	for _, name := range c.Networks() {
 		settings := c.Channels[name]
@@ -103,17 +110,6 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 		add("web port", func(ctx context.Context) doctor.Finding { return running.Port(ctx, addr) })
 	}
 	return all
-}
-
-func checkStore(ctx context.Context, c *config.Config, running doctor.Gateway) doctor.Finding {
-	switch c.Store.Type {
-	case "mem":
-		return doctor.StoreInMemory()
-	case "bolt":
-		restore := func(file string) string { return c.Command("restore", file) }
-		return doctor.Store{DataDir: c.DataDir, Restore: restore}.Check(ctx, running)
-	}
-	return doctor.Finding{Status: doctor.OK, Text: "configured: " + c.Store.Type}
 }
 
 func checkCustomTools(c *config.Config) doctor.Finding {

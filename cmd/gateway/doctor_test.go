@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"net"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 
 	"parley/config"
 	"parley/llm"
+	"parley/llm/llmtest"
 )
 
 // doctored runs the doctor on a config.
@@ -58,6 +61,56 @@ func TestDoctorOnAFreshMachine(t *testing.T) {
 	want(t, out, "ok    gateway", "does not run")
 	want(t, out, "ok    store", "is not there yet")
 	want(t, out, "warn  model demo", "not a real one")
+}
+
+// The doctor has the configured model transcribe a valid recording, and says what to do if it does not. A key that the
+// provider repeats is not shown (R-S26).
+func TestDoctorTriesTranscription(t *testing.T) {
+	srv := llmtest.NewServer(nil)
+	defer srv.Close()
+	srv.Key = "sk-canary-voice"
+	srv.Hear = func(_ context.Context, s llmtest.Speech) llmtest.Reply {
+		if s.Model == "gone-1" {
+			return llmtest.Reply{Status: 404, Body: `{"error": {"message": "no such model gone-1 for sk-canary-voice", "code": "model_not_found"}}`}
+		}
+		return llmtest.Reply{}
+	}
+	try := func(key, model string) (code int, out string) {
+		return doctored(t, `{"http": {"listen": "127.0.0.1:0"}, "transcription": {"baseUrl": "`+srv.URL()+`", "apiKey": "`+key+`", "model": "`+model+`"}}`)
+	}
+	code, out := try("sk-canary-voice", "whisper-1")
+	if code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	want(t, out, "ok    transcription ", "whisper-1 listened for")
+	speeches := srv.Speeches()
+	if len(speeches) != 1 || speeches[0].Refused != "" || speeches[0].Name != "voice.wav" {
+		t.Fatalf("sent %+.300v", speeches)
+	}
+	riff := speeches[0].Audio
+	if size := binary.LittleEndian.Uint32(riff[40:]); int(size) != len(riff)-44 || int(binary.LittleEndian.Uint32(riff[4:])) != len(riff)-8 || string(riff[36:40]) != "data" {
+		t.Errorf("no WAV file of %d bytes: % x", len(riff), riff[:44])
+	}
+
+	code, wrongKey := try("sk-canary-other", "whisper-1")
+	want(t, wrongKey, "FAIL  transcription ", "whisper-1: ", "key")
+	want(t, wrongKey, strings.Repeat(" ", 24)+"-> put a valid key in transcription.apiKey")
+	if code != exitFailure {
+		t.Errorf("exit code %d", code)
+	}
+	_, wrongModel := try("sk-canary-voice", "gone-1")
+	want(t, wrongModel, "FAIL  transcription ", "gone-1: ")
+	want(t, wrongModel, strings.Repeat(" ", 24)+"-> check transcription.model")
+	srv.Close()
+	_, away := try("sk-canary-voice", "whisper-1")
+	want(t, away, "FAIL  transcription ", string(llm.Unreachable))
+	if strings.Contains(out+wrongKey+wrongModel+away, "canary") {
+		t.Errorf("a secret is shown:\n%s\n%s\n%s", wrongKey, wrongModel, away)
+	}
+	_, without := doctored(t, `{"http": {"listen": "127.0.0.1:0"}}`)
+	if strings.Contains(without, "transcription") {
+		t.Errorf("without a model for it there is a line:\n%s", without)
+	}
 }
 
 const twoServers = `{
