@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,10 +34,12 @@ const (
 		"“delete notes.md” asks you first\n" +
 		"- **Memory**: “remember that I like tea”, “what do you know about me?”\n" +
 		"- **In the background**: “in the background list my files”\n" +
-		"- **The web**: “search the web for bread recipes”\n\n" +
-		"/help lists the commands. For a real model, set OPENAI_API_KEY and start Parley again, or name one in " +
+		"- **The web**: “search the web for bread recipes”, “tell me the weather in Oslo”\n\n" +
+		"/help lists the commands."
+	howToReal = " For a real model, set OPENAI_API_KEY and start Parley again, or name one in " +
 		"`models` in config.json: OpenAI, any service with the same protocol, or Ollama on your own machine."
-	unknownText = "As a demo I understand a few requests only: ask “what can you do?”"
+	guestHowToReal = " Whoever runs this Parley can give me a real model."
+	unknownText    = "As a demo I understand a few requests only: ask “what can you do?”"
 )
 
 // suggestions returns what the person may try next: what they did not try so far.
@@ -125,12 +128,16 @@ func (c conversation) smallTalk() (text string, isKnown bool) {
 		return "⏰ " + strings.TrimPrefix(words, reminder), false
 	case c.from == fromSchedule && sayForm.MatchString(words):
 		return sayForm.ReplaceAllString(words, ""), false
+	case weatherForm.MatchString(words):
+		return "The weather of which place? I understand “tell me the weather in Oslo”.", false
 	case c.quiet:
 		return nothingToSay, false
 	case c.from != fromPerson:
 		return words, false
+	case menuForm.MatchString(words) && c.isOwner():
+		return menuText + howToReal, true
 	case menuForm.MatchString(words):
-		return menuText, true
+		return menuText + guestHowToReal, true
 	}
 	return "You said: " + c.asked + "\n\n" + unknownText, false
 }
@@ -156,6 +163,8 @@ func report(text string) string {
 // tell says what came of a call.
 func (c conversation) tell(u use) string {
 	switch {
+	case u.failed() && u.tool == "web_search" && !c.isOwner():
+		return "I cannot search the web from here: " + reason(u.result) + "."
 	case u.failed() && u.tool == "web_search":
 		return "I cannot search the web from here: " + reason(u.result) + ". Parley asks DuckDuckGo, which needs " +
 			"the internet and no key; `tools.web.search` in config.json can name Brave, Tavily, SearXNG, Jina or " +
@@ -184,7 +193,12 @@ func (c conversation) tell(u use) string {
 			return "This is what I remember:\n\n" + clip(text)
 		}
 		return "This is in **" + u.arg("path") + "**:\n\n" + clip(text)
+	case "get_weather":
+		return c.tellWeather(u)
 	case "list_dir":
+		if strings.HasSuffix(u.result, " is empty") {
+			return tellEmpty(u.arg("path"))
+		}
 		return "My folder has:\n\n" + clip(bullets(u.result))
 	case "file_delete":
 		return "**" + u.arg("path") + "** is gone; `/undo` brings it back."
@@ -195,6 +209,39 @@ func (c conversation) tell(u use) string {
 			"meanwhile."
 	}
 	return clip(u.result)
+}
+
+// tellEmpty says that there is nothing in a folder.
+func tellEmpty(folder string) string {
+	if folder != "." {
+		return "**" + folder + "** is empty."
+	}
+	return "My folder is empty so far. “Write a note: buy milk” makes a first file."
+}
+
+// tellWeather says what the weather is, and whether that is true.
+func (c conversation) tellWeather(u use) string {
+	var said struct {
+		Data *struct {
+			City, Description     string
+			Temperature, Humidity float64
+			Simulated             bool
+		}
+		Error string
+	}
+	if json.Unmarshal([]byte(u.result), &said) != nil || said.Data == nil {
+		return "That did not work: " + cmp.Or(said.Error, reason(u.result)) + "."
+	}
+	w := said.Data
+	text := fmt.Sprintf("%s: %s, %.0f °C, humidity %.0f %%.", w.City, w.Description, w.Temperature, w.Humidity)
+	switch {
+	case w.Simulated && c.isOwner():
+		return text + " That is made up: with `\"weather\": { \"provider\": \"openmeteo\" }` in `tools` " +
+			"in config.json it is true."
+	case w.Simulated:
+		return text + " That is made up."
+	}
+	return text
 }
 
 // tellJob says what became of an order to the scheduler.

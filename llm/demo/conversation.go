@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -66,11 +67,18 @@ func (u use) arg(name string) string {
 	return text
 }
 
+// ownersMemory is the file of what is to be remembered of owners. Others have folders of their own.
+const ownersMemory = "MEMORY.md"
+
+// isOwner reports whether the person may change what Parley is.
+func (c conversation) isOwner() bool { return c.memory == ownersMemory }
+
 // nothingToSay is the whole answer to what asks for one only if there is news.
 const nothingToSay = "NOTHING_TO_SAY"
 
 var (
-	memoryForm  = lazyregexp.New(`hold these instructions, (\S+\.md) what you remember`)
+	memoryForm = lazyregexp.New(
+		`hold these instructions, (\S+\.md) what you remember|what you remember belongs in (\S+\.md)`)
 	headerForm  = lazyregexp.New(`^\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)([^\n]*)\]\n`)
 	channelForm = lazyregexp.New(`on the channel "([^"]*)"`)
 	jobForm     = lazyregexp.New(`\(id: ([^)\s]+)\)`)
@@ -80,12 +88,12 @@ var (
 
 // readConversation returns what the model knows when it is asked.
 func readConversation(req llm.Request, now time.Time) conversation {
-	c := conversation{tools: req.Tools, memory: "MEMORY.md", now: now}
+	c := conversation{tools: req.Tools, memory: ownersMemory, now: now}
 	if m := channelForm.FindStringSubmatch(req.System); m != nil {
 		c.channel = m[1]
 	}
 	if m := memoryForm.FindStringSubmatch(req.System); m != nil {
-		c.memory = m[1]
+		c.memory = cmp.Or(m[1], m[2])
 	}
 	for _, m := range req.Messages {
 		switch m.Role {
@@ -139,11 +147,11 @@ func (c *conversation) hear(text string) {
 // speak reads an answer of the model, or its calls.
 func (c *conversation) speak(m llm.Message) {
 	c.asked = ""
-	c.hasNotice = c.hasNotice || strings.Contains(m.Text, Notice)
+	c.hasNotice = c.hasNotice || strings.Contains(m.Text, whatItIs)
 	for _, made := range m.Calls {
 		u := use{call: inner(made), id: made.ID}
 		if u.tool == "message" {
-			c.hasNotice = c.hasNotice || strings.Contains(u.arg("text"), Notice)
+			c.hasNotice = c.hasNotice || strings.Contains(u.arg("text"), whatItIs)
 			c.buttons = buttonsOf(u.args)
 		}
 		c.uses = append(c.uses, u)

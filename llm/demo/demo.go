@@ -12,8 +12,12 @@ import (
 	"parley/llm"
 )
 
-// Notice is the first line of the first answer in a conversation.
-const Notice = "(I am the demo model, no real one: set OPENAI_API_KEY to talk to a real one.)"
+// What the first answer in a conversation begins with: to owners, and to others, who cannot change the model.
+const (
+	Notice      = "(I am the demo model, no real one: set OPENAI_API_KEY to talk to a real one.)"
+	GuestNotice = "(I am the demo model, no real one.)"
+	whatItIs    = "(I am the demo model, no real one" // both begin so
+)
 
 // New returns the demo model; name is its name in config.json.
 //
@@ -92,7 +96,11 @@ func (c conversation) next() move {
 // buttons, and waits for an answer in plain text.
 func (c conversation) say(text string, isKnown bool) move {
 	if c.from == fromPerson && !c.hasNotice {
-		text = Notice + "\n" + text
+		notice := GuestNotice
+		if c.isOwner() {
+			notice = Notice
+		}
+		text = notice + "\n" + text
 	}
 	if !isKnown || c.from != fromPerson || c.channel == "api" || !c.offers("message") || c.tried("message") {
 		return move{text: text}

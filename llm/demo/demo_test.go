@@ -60,6 +60,9 @@ func testPlainWords(t *testing.T) {
 	search := func(query string) string {
 		return `call_tool {"name":"web_search","arguments":{"query":"` + query + `"}}`
 	}
+	weather := func(city string) string {
+		return `call_tool {"name":"get_weather","arguments":{"city":"` + city + `"}}`
+	}
 	remind := func(at, what string) string {
 		return `cron {"action":"add","at":"` + at + `","message":"Reminder: ` + what + `","name":"` + what + `"}`
 	}
@@ -135,6 +138,13 @@ func testPlainWords(t *testing.T) {
 		{"search the web for bread recipes", search("bread recipes")},
 		{"Search: bread?", search("bread")},
 		{"look up the weather", search("the weather")},
+
+		{"Tell me the weather in Oslo.", weather("Oslo")},
+		{"What's the weather like in New York today?", weather("New York")},
+		{"tell me the weather in Oslo every weekday at 9", daily("0 9 * * 1-5", "tell me the weather in Oslo")},
+		{said + ", from the schedule]\nTell me the weather in Oslo.", weather("Oslo")},
+		{"the weather in Oslo is nice", ""},
+		{"Tell me the weather.", ""},
 
 		{"in the background list my files", `spawn {"task":"list my files"}`},
 		{"Calculate 2+2 in the background.", `spawn {"task":"Calculate 2+2"}`},

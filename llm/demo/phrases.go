@@ -46,6 +46,8 @@ var (
 		{lazyregexp.New(`(?i)^(?:please )?delete (?:the file )?` + file), with("file_delete", "path")},
 		{lazyregexp.New(`(?i)\blist (?:the |all |my )*(?:files|directory|folder)(?: in ([^\s,;]*[^\s,;.!?]))?`),
 			with("list_dir", "path")},
+		{lazyregexp.New(weatherWords + ` (?:in|for) (.+?)` + weatherEnd),
+			with("get_weather", "city")},
 		{lazyregexp.New(`(?i)^(?:please )?(?:search(?: the web| the internet)?(?: for)?|look up|google)` +
 			`[: ]+(.+?)[?.!]*$`),
 			with("web_search", "query")},
@@ -55,6 +57,14 @@ var (
 		{lazyregexp.New(`(?i)\bsend me (?:a|the) message(?: saying)?:? (.+)`), with("message", "text")},
 	}
 )
+
+// How people ask for the weather, somewhere or without saying where.
+const (
+	weatherWords = `(?i)^(?:please )?(?:tell me |show me |(?:what|how)(?:'s| is) )(?:about )?the weather(?: like)?`
+	weatherEnd   = `(?: today| now| please)*[?.!]*$`
+)
+
+var weatherForm = lazyregexp.New(weatherWords + weatherEnd)
 
 // notes is the file of what is noted without a name.
 const notes = "notes.md"

@@ -81,6 +81,16 @@ func TestTellsResults(t *testing.T) {
 		{"what do you know about me?", "read_file", "Error: File not found: MEMORY.md", "nothing about you yet", ""},
 		{"in the background list my files", "spawn", "started", "in the background", ""},
 		{"search for bread", "web_search", "1. Bread", "1. Bread", ""},
+		{"list my files", "list_dir", "Directory . is empty", "My folder is empty so far", ""},
+		{"list files in docs", "list_dir", "Directory docs is empty", "**docs** is empty.", ""},
+		{"tell me the weather in Oslo", "get_weather",
+			`{"success":true,"data":{"city":"Oslo","temperature":-3.2,"humidity":81,"description":"snow","simulated":false},"error":null}`,
+			"Oslo: snow, -3 °C, humidity 81 %.", ""},
+		{"tell me the weather in Oslo", "get_weather",
+			`{"success":true,"data":{"city":"Oslo","temperature":22,"humidity":65,"description":"sunny","simulated":true},"error":null}`,
+			"humidity 65 %. That is made up: with `\"weather\"", ""},
+		{"tell me the weather in Oslo", "get_weather", `{"success":false,"data":null,"error":"weather of Oslo: no such city"}`,
+			"That did not work: weather of Oslo: no such city.", ""},
 		{"search for bread", "web_search", noSearch, "search the web from here: web search is not available: duckduckgo: cannot be reached. Parley", ""},
 	} {
 		k := &talk{t: t, results: map[string]string{c.tool: c.result}}
@@ -94,6 +104,38 @@ func TestTellsResults(t *testing.T) {
 		isSame := func(b string) bool { return strings.EqualFold(b, c.say) }
 		if slices.ContainsFunc(buttons, isSame) {
 			t.Errorf("%q: buttons %q, which were tried", c.say, buttons)
+		}
+	}
+}
+
+// People who are no owners cannot set a key nor change the config, and are not told to. What they are to be remembered by
+// is in a file of their own, with short instructions, too.
+func TestGuests(t *testing.T) {
+	made := `{"success":true,"data":{"city":"Oslo","temperature":22,"humidity":65,"description":"sunny","simulated":true},"error":null}`
+	for _, system := range []string{
+		"In your workspace, AGENTS.md, SOUL.md, people/anna/USER.md, TOOLS.md hold these instructions, people/anna/MEMORY.md what you remember.",
+		"Rules are in AGENTS.md, people/anna/USER.md is about the person, and what you remember belongs in people/anna/MEMORY.md. More.",
+	} {
+		k := &talk{t: t, system: system, results: map[string]string{
+			"web_search": "Error: web search is not available", "get_weather": made, "list_dir": "Directory . is empty",
+		}}
+		for _, say := range []string{
+			"hello", "what can you do?", "search for bread", "tell me the weather in Oslo", "list my files", "tell me the weather", "so it goes",
+		} {
+			got, _ := k.say(said + "]\n" + say)
+			if strings.Contains(got, "OPENAI") || strings.Contains(got, "config") {
+				t.Errorf("%q: a guest is told %q", say, got)
+			}
+			if first := say == "hello"; strings.Contains(got, demo.GuestNotice) != first {
+				t.Errorf("%q: got %q", say, got)
+			}
+			if strings.Contains(say, "do?") && !strings.Contains(got, "Whoever runs this Parley") {
+				t.Errorf("%q: got %q", say, got)
+			}
+		}
+		k.say(said + "]\nremember that I like tea")
+		if calls := k.history[len(k.history)-5].Calls; len(calls) != 1 || !strings.Contains(calls[0].Args, `"path":"people/anna/MEMORY.md"`) {
+			t.Errorf("remembered by %+v", k.history[len(k.history)-5:])
 		}
 	}
 }
