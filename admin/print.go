@@ -89,9 +89,14 @@ func (c *Client) PrintStatus(ctx context.Context) error {
 	t.row("version", o.Version)
 	t.row("model", o.Model)
 	for _, ch := range o.Channels {
-		pending := fmt.Sprintf("waiting: %d", ch.Pending)
-		dropped := fmt.Sprintf("unknown senders: %d", ch.Dropped)
-		t.row(ch.Name, cmp.Or(ch.Trouble, working), pending, dropped)
+		if ch.Name == "api" && ch.Trouble == "" && ch.Pending == 0 {
+			continue // it is always there, and most people never set it up
+		}
+		row := []any{ch.Name, cmp.Or(ch.Trouble, working), fmt.Sprintf("waiting: %d", ch.Pending)}
+		if ch.Dropped > 0 {
+			row = append(row, fmt.Sprintf("unknown senders: %d", ch.Dropped))
+		}
+		t.row(row...)
 	}
 	t.row("dead letters", fmt.Sprintf("%d replies, %d messages", len(o.DeadReplies), len(o.DeadMessages)))
 	if o.Disk != "" {

@@ -14,8 +14,8 @@ func englishAgent() Agent {
 				"\"remind me in ten minutes to stretch\".\n/new begins a new conversation, /stop stops an answer, " +
 				"and /help lists the rest.",
 			Intro: "Write to me as you would to a person. I can use tools, and I answer what you ask.",
-			Owners: "/pair, /unpair – who else may talk to me\n" +
-				"/parked, /resend, /drop – replies that could not be sent",
+			Owners: "/pair, /unpair – who else may talk to me (owners)\n" +
+				"/parked, /resend, /drop – replies that could not be sent (owners)",
 
 			New:       "begin a new conversation",
 			Stop:      "stop the answer under way",

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,6 +98,9 @@ func TestCommandsEverywhere(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "/retry") {
 		t.Errorf("exit code %d, output %q", code, out)
 	}
+	if help, table := commandsIn(out, helpLine), commandsIn(pages(t)["README.md"], tableRow); len(table) < 20 || !maps.Equal(help, table) {
+		t.Errorf("/help has %v\nthe README has %v", help, table)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), waitTime)
 	defer cancel()
 	if err := w.tg.Wait(ctx, func(v telegramtest.View) bool { return v.Count("setMyCommands") > 0 }); err != nil {
@@ -106,6 +111,24 @@ func TestCommandsEverywhere(t *testing.T) {
 			t.Errorf("the menu lacks /%s: %s", name, w.tg.Commands())
 		}
 	}
+}
+
+// How /help and the README list commands: in a list, and in a table.
+var (
+	helpLine = regexp.MustCompile(`(?m)^(/[a-z].*?) – (.*)$`)
+	tableRow = regexp.MustCompile("(?m)^\\| (`/[a-z].*?) \\| (.*) \\|$")
+	slashed  = regexp.MustCompile(`/([a-z]+)`)
+)
+
+// commandsIn returns the commands of lines of that form, and whether each is marked as one for owners.
+func commandsIn(text string, line *regexp.Regexp) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range line.FindAllStringSubmatch(text, -1) {
+		for _, name := range slashed.FindAllStringSubmatch(m[1], -1) {
+			all[name[1]] = all[name[1]] || strings.HasSuffix(m[2], "(owners)")
+		}
+	}
+	return all
 }
 
 // grep fails the test if what must not be kept or shown is in the log or in a file.

@@ -11,6 +11,9 @@ import (
 	"parley/web/observe"
 )
 
+// apiChannel is the channel of programs that use the API.
+const apiChannel = "api"
+
 // Watch tells how the channels and queues do.
 type Watch struct {
 	Hub    *channels.Hub
@@ -64,6 +67,9 @@ func (w Watch) Report(ctx context.Context, say texts.Report, onlyConsole bool) (
 			state = say.WaitsForGateway
 		case s.Err != nil:
 			state = say.NotReceiving
+		}
+		if s.Channel == apiChannel && state == say.Works && s.Pending == 0 {
+			continue // it is always there, and most people never set it up
 		}
 		dropped := ""
 		if s.Dropped > 0 {
