@@ -20,7 +20,10 @@ func (rr *renderer) withChoices(r chat.Reply) chat.Reply {
 		return r
 	}
 	q := r.Ask
-	r.Ask = nil
+	_, showsHints := rr.channel.(HintShower)
+	if !showsHints {
+		r.Ask = nil
+	}
 	if len(q.Choices) == 0 {
 		return r
 	}
@@ -28,7 +31,10 @@ func (rr *renderer) withChoices(r chat.Reply) chat.Reply {
 	for i, choice := range q.Choices {
 		r.Text += fmt.Sprintf("%d. %s\n", i+1, choice)
 	}
-	r.Text += "\n" + rr.howToAnswer(q)
+	if r.Hint = rr.howToAnswer(q); !showsHints || !q.Say {
+		r.Text += "\n" + r.Hint
+		r.Hint = ""
+	}
 	return r
 }
 

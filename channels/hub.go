@@ -78,6 +78,7 @@ type Hub struct {
 	letters   *deadletter.Letters
 	commands  *commands.Handler
 	answers   answerFiles
+	knocks    commands.Knocks
 }
 
 // A channelState is one channel of a Hub, with the parts that work for it.
@@ -175,6 +176,7 @@ func (h *Hub) Add(name string, c Channel) {
 		marks:     s.marks,
 		tasks:     s.tasks,
 		send:      h.Send,
+		announce:  h.announceRequest,
 	}
 	h.channels[name] = s
 }

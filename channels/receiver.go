@@ -36,6 +36,7 @@ type receiver struct {
 	marks     *marker
 	tasks     *taskQueue
 	send      chat.Send
+	announce  func(admission.Pairing)
 
 	dropped  atomic.Int64 // messages of unknown senders
 	fault    fault
@@ -190,6 +191,7 @@ func (rv *receiver) answerUnknown(ctx context.Context, m chat.Message) error {
 		return nil
 	}
 	rv.log.Info("unknown sender was told a pairing code", "sender", request.Sender, "name", request.Name)
+	rv.announce(request)
 	r := m.Reply()
 	r.Text = rv.texts.Pairing.Refused.With(request.Code, request.Code)
 	return rv.send(ctx, r)

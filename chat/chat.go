@@ -224,6 +224,8 @@ type Reply struct {
 	Run string `json:"run,omitempty"`
 
 	Ask *Question `json:"ask,omitempty"` // a question with choices
+	// Hint says how to answer the choices that Text lists, for channels that show that in their own way.
+	Hint string `json:"-"`
 	// Outcome says how the question ended that the message asked: Text says so, too.
 	Outcome *Outcome `json:"outcome,omitempty"`
 }

@@ -44,6 +44,10 @@ type HubCommands struct {
 type Pairing struct {
 	Refused Format // the code, twice
 	Welcome string
+
+	// To an owner at a terminal:
+	Knock  Format // somebody wants to talk: their name, channel and ID; the code
+	Knocks string // and others do
 }
 
 // Question is what is said around a question.

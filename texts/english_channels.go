@@ -29,6 +29,8 @@ func englishChannels() Channels {
 			Refused: "I only talk to people my owner has let in. If you should be one of them, ask the owner to " +
 				"send me `/pair %s` or to run `parley pair %s`. The code is good for an hour.",
 			Welcome: "You can talk to me now.",
+			Knock:   "“%s” wants to talk on %s (%s): /pair %s lets them in",
+			Knocks:  "More people want to talk: /pair lists them",
 		},
 		Question: Question{
 			Yes:             "Yes",

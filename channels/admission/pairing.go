@@ -26,6 +26,9 @@ type Pairing struct {
 	Granted bool         `json:"granted,omitempty"`
 }
 
+// Expires returns when the code of p is no longer good.
+func (p Pairing) Expires() time.Time { return p.Time.Add(codeValidity) }
+
 const (
 	codeValidity        = time.Hour // for as long, the sender is sent no other code
 	codeLength          = 8         // letters and digits of base 32

@@ -1,4 +1,5 @@
-// Package commands carries out the commands of owners about pairing and dead letters.
+// Package commands carries out the commands of owners about pairing and dead letters, and tells them who asks to be
+// let in.
 package commands
 
 import (

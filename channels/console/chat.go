@@ -145,7 +145,7 @@ func showReply(l *link, f frame, asked string, t Terminal) error {
 		out = t.Out
 	}
 	if out != nil {
-		if _, err := io.WriteString(out, replyText(f)+"\n"); err != nil {
+		if _, err := io.WriteString(out, replyText(f, out, t.Plain)+"\n"); err != nil {
 			return fmt.Errorf("write an answer: %w", err)
 		}
 	}

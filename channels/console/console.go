@@ -47,8 +47,8 @@ type Config struct {
 }
 
 // A Channel is the gateway's side of the socket. It is a channels.Channel,
-// Streamer, Stepper, Typer, Settler, Attacher, CommandMenu and DirectMessenger, and an
-// io.Closer.
+// Streamer, Stepper, Typer, Settler, Attacher, Announcer, HintShower, CommandMenu and
+// DirectMessenger, and an io.Closer.
 type Channel struct {
 	cfg       Config
 	questions func(context.Context, chat.Address) ([]chat.Reply, error) // that are open; nil: none
@@ -61,6 +61,8 @@ type Channel struct {
 	shown     []string      // IDs of the latest replies that were shown
 	steps     []string      // the latest steps that were sent
 	commands  []string      // their names
+	notes     []note        // that nobody has seen
+	said      []string      // IDs of the latest messages that other terminals were shown
 	ended     bool          // Run has returned: no client will connect
 	changed   chan struct{} // closed and replaced when one of the above changes
 }
@@ -176,7 +178,8 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 
 // replyFrame returns the frame of r.
 func (c *Channel) replyFrame(r chat.Reply) frame {
-	f := frame{Kind: frameReply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed}
+	f := frame{Kind: frameReply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed, Hint: r.Hint}
+	f.Asks = r.Ask != nil && !r.Ask.Say
 	if r.Quote != "" {
 		f.To = append(f.To, r.Quote)
 	}
@@ -302,6 +305,7 @@ func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver
 			if f.ID == asTerminal {
 				c.sendCommands(k)
 				c.showOpenQuestions(ctx)
+				c.showNotes(k)
 			}
 		case frameMessage:
 			c.receive(ctx, k, f, deliver)
@@ -345,7 +349,7 @@ func (c *Channel) receive(ctx context.Context, k *client, f frame, deliver chat.
 		c.resendAnswers(k, f.ID)
 	}
 	c.mu.Unlock()
-	err := c.deliver(ctx, f, deliver)
+	err := c.deliver(ctx, k, f, deliver)
 	switch {
 	case err != nil && ctx.Err() != nil: // the client stays connected for its replies
 		k.refused = true
@@ -358,11 +362,13 @@ func (c *Channel) receive(ctx context.Context, k *client, f frame, deliver chat.
 	}
 }
 
-// deliver hands over the message in f, unless ctx has ended.
-func (c *Channel) deliver(ctx context.Context, f frame, deliver chat.Deliver) error {
+// deliver hands over the message in f, which k sent, unless ctx has ended. The other terminals are shown it first:
+// the answer may be there when deliver returns.
+func (c *Channel) deliver(ctx context.Context, k *client, f frame, deliver chat.Deliver) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	c.showToOthers(k, f)
 	return deliver(ctx, chat.Message{
 		ID:   f.ID,
 		At:   chat.Address{Channel: c.cfg.Name, Chat: Local},

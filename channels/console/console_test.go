@@ -37,7 +37,7 @@ func TestNobodyThereThenSomebody(t *testing.T) {
 			_, hangUp := g.start(ctx)
 			defer hangUp()
 			f := <-g.frames
-			if got := replyText(f); got != "good morning\n[file: /home/parley/out/a.txt]" {
+			if got := replyText(f, io.Discard, false); got != "good morning\n[file: /home/parley/out/a.txt]" {
 				t.Errorf("saw %q", got)
 			}
 			timetest.Sleep(showTimeout - time.Second) // all of that is given to who came late

@@ -17,7 +17,9 @@ type frame struct {
 	Text  string   `json:"text,omitempty"`
 	Files []string `json:"files,omitempty"`
 
-	Failed bool `json:"failed,omitempty"` // of a reply: it explains why there is no answer
+	Failed bool   `json:"failed,omitempty"` // of a reply: it explains why there is no answer
+	Hint   string `json:"hint,omitempty"`   // of a reply: how to answer the suggestions in it
+	Asks   bool   `json:"asks,omitempty"`   // of a reply: the agent waits for the answer to it
 }
 
 // The kinds of frames.
@@ -30,6 +32,7 @@ const (
 	frameDraft    = "live"     // gateway: the text so far of reply ID, which is being written
 	frameStep     = "step"     // gateway: a line about a tool call made for reply ID
 	frameTyping   = "typing"   // gateway: the agent is busy
+	frameNote     = "note"     // gateway: a line to show that is no reply, and is not acknowledged
 	frameCommands = "commands" // gateway: the names of the commands, with blanks between them
 	frameLost     = "lost"     // never sent: tells the client's user interface that the connection broke
 )

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func child(socket string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	t := Terminal{In: os.Stdin, Out: os.Stdout, History: os.Getenv("PARLEY_CONSOLE_HISTORY"), Serves: os.Getenv("PARLEY_CONSOLE_SERVES")}
+	t := Terminal{In: os.Stdin, Out: os.Stdout, History: os.Getenv("PARLEY_CONSOLE_HISTORY"), Serves: os.Getenv("PARLEY_CONSOLE_SERVES"), Text: os.Getenv("PARLEY_CONSOLE_TEXT")}
 	path, gateway := strings.CutPrefix(socket, "gateway:")
 	var err error
 	if !gateway {
@@ -63,6 +63,8 @@ var (
 	_ channels.Typer           = (*Channel)(nil)
 	_ channels.Settler         = (*Channel)(nil)
 	_ channels.Attacher        = (*Channel)(nil)
+	_ channels.Announcer       = (*Channel)(nil)
+	_ channels.HintShower      = (*Channel)(nil)
 	_ channels.CommandMenu     = (*Channel)(nil)
 	_ channels.DirectMessenger = (*Channel)(nil)
 	_ io.Closer                = (*Channel)(nil)

@@ -78,6 +78,9 @@ type interactiveChat struct {
 	askedToLeave time.Time // when exit was typed, which ends more than this chat
 	setCommands  func(names []string)
 
+	hinted bool // how to answer suggestions was shown
+	asked  bool // the agent waits for the person
+
 	suggestions []string // that can be chosen by their numbers, until something is said or shown
 }
 
@@ -92,6 +95,7 @@ func (c *interactiveChat) handleInput(l inputLine) {
 	case !l.aborted:
 		c.link.sendMessage(suggested(c.suggestions, l.text))
 		c.suggestions = nil
+		c.asked = false
 		c.askedToLeave = time.Time{}
 		c.lastActive = time.Now()
 		c.lastAbort = time.Time{}
@@ -129,6 +133,11 @@ func (c *interactiveChat) handleFrame(f frame) {
 	case frameReply:
 		c.lastActive = time.Time{} // idle until the next sign of work: one reply may answer several messages
 		c.suggestions = nil        // f may be a question, whose choices have the same numbers
+		c.asked = f.Asks
+		if c.hinted {
+			f.Hint = ""
+		}
+		c.hinted = c.hinted || f.Hint != ""
 		c.screen.showReply(f)
 		c.link.acknowledge(f.ID)
 	case frameDraft:
@@ -139,7 +148,11 @@ func (c *interactiveChat) handleFrame(f frame) {
 		c.screen.showStep(f)
 	case frameTyping:
 		c.lastActive = time.Now()
-		c.screen.showTyping()
+		if !c.asked { // it is the person who is waited for
+			c.screen.showTyping()
+		}
+	case frameNote:
+		c.screen.showNote(f.Text)
 	case frameCommands:
 		c.setCommands(strings.Fields(f.Text))
 	case frameLost:

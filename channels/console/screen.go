@@ -89,6 +89,7 @@ func (s *screen) render(text string) string {
 func (s *screen) showReply(f frame) {
 	text := strings.TrimRight(clean(f.Text), " \n")
 	rest := text
+	endsRow := f.ID == s.replyID && s.shown != "" && !strings.HasSuffix(s.shown, "\n\n") // a blank one is missing
 	if f.ID == s.replyID {
 		if strings.HasPrefix(text, s.shown) {
 			rest = s.takeUnshown(text)
@@ -110,7 +111,14 @@ func (s *screen) showReply(f frame) {
 		s.rowEnded = false
 	}
 	s.shown = ""
-	s.print(strings.Join(append(lines, ""), "\n") + "\n")
+	if f.Hint != "" {
+		lines = append(lines, "\n"+s.dim(clean(f.Hint)))
+	}
+	if len(lines) > 0 || endsRow {
+		s.print(strings.Join(append(lines, ""), "\n") + "\n")
+	} else if s.typingShown { // nothing is said: only the sign goes
+		s.print("")
+	}
 }
 
 // showStep prints the line of a step below the draft that precedes it.
@@ -121,11 +129,7 @@ func (s *screen) showStep(f frame) {
 		s.rowEnded = true
 		s.print(out + "\n")
 	}
-	line := clean(f.Text)
-	if s.colour {
-		line = "\x1b[2m" + line + "\x1b[0m"
-	}
-	s.print(line + "\n")
+	s.print(s.dim(clean(f.Text)) + "\n")
 }
 
 // takeUnshown returns the part of text, which begins with s.shown, that is not

@@ -33,8 +33,15 @@ type pty struct {
 	mode   unix.Termios // before the child
 }
 
-// sitDown starts a child for socket at a terminal of its own.
+// sitDown starts a child for socket at a terminal of its own, and waits until it reads what is typed.
 func sitDown(t *testing.T, socket, history string) *pty {
+	t.Helper()
+	p := startAtTerminal(t, socket, history)
+	p.expect(prompt)
+	return p
+}
+
+func startAtTerminal(t *testing.T, socket, history string) *pty {
 	t.Helper()
 	p := &pty{t: t, ended: make(chan error, 1)}
 	var err error
@@ -61,7 +68,6 @@ func sitDown(t *testing.T, socket, history string) *pty {
 		p.master.Close()
 		<-copied
 	})
-	p.expect(prompt)
 	return p
 }
 
@@ -209,6 +215,19 @@ func TestTerminalChat(t *testing.T) {
 	if err != nil || string(got) != "grüß gott\nhalf a line\n" || info.Mode() != 0o600 {
 		t.Errorf("history %q, %v, %v", got, info.Mode(), err)
 	}
+}
+
+// The answer to parley chat -m looks at a terminal as it does in a chat there.
+func TestTerminalOneMessage(t *testing.T) {
+	t.Setenv("PARLEY_CONSOLE_TEXT", "a note")
+	h := open(t, Config{})
+	p := startAtTerminal(t, h.socket, "")
+	h.answer(h.expectMessage("a note"), "It is in **notes.md**, with what I was told before and what I have noted since then.")
+	p.expect("It is in notes.md, with what I was told before and what I\nhave noted since then.\n")
+	if !strings.Contains(p.out.String(), "\x1b[1mnotes.md") {
+		t.Errorf("written: %q", p.out.String())
+	}
+	p.leave()
 }
 
 // Who sits at a terminal for the first time is shown what to try, and types its number.

@@ -1,13 +1,27 @@
 package console
 
 import (
+	"io"
+	"os"
 	"strings"
 	"unicode"
+
+	"golang.org/x/term"
+
+	"parley/channels/markdown"
 )
 
-// replyText returns the text and the file paths of a reply, safe to print.
-func replyText(f frame) string {
-	lines := append([]string{strings.TrimRight(clean(f.Text), " \n")}, fileLines(f)...)
+// replyText returns the text and the file paths of a reply, safe to print, as a terminal shows it if out is one.
+func replyText(f frame, out io.Writer, plain bool) string {
+	text := strings.TrimRight(clean(f.Text), " \n")
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && text != "" {
+		columns, _, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			columns = minWidth
+		}
+		text = markdown.Terminal(text, columns, !plain)
+	}
+	lines := append([]string{text}, fileLines(f)...)
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
 

@@ -104,7 +104,7 @@ func TestScreenReply(t *testing.T) {
 		"not streamed":      {nil, "a\nb", "a\nb\n\n"},
 		"the rest":          {[]string{"a\nb", "a\nb\nc"}, "a\nb\nc d", "a\nb\nc d\n\n"},
 		"all shown already": {[]string{"a\nb\n"}, "a\nb", "a\nb\n\n"},
-		"blank at the end":  {[]string{"a\n\n\n"}, "a", "a\n\n\n\n"},
+		"blank at the end":  {[]string{"a\n\n\n"}, "a", "a\n\n\n"},
 		"begun anew":        {[]string{"let me see\n", "ab"}, "ab", "let me see\nab\n\n"},
 		"another text":      {[]string{"x\ny"}, "z", "x\nz\n\n"},
 	} {
