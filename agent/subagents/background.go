@@ -15,6 +15,8 @@ type BackgroundTask struct {
 	ID      string
 	What    string // the command
 	Session chat.SessionID
+	At      chat.Address // where it was asked for
+	From    chat.Sender  // who asked for it
 	Began   time.Time
 }
 

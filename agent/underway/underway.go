@@ -116,7 +116,7 @@ func (l List) Stop(ctx context.Context, id, who string) (chat.Work, error) {
 }
 
 // StopAll stops what is under way for whoever is selects, as who asks: their turns, runs of their jobs, subagents, and
-// commands in their chats. Owners' own work goes on.
+// commands. Owners' own work goes on, also in a group that is blocked: an owner is still heard there.
 func (l List) StopAll(ctx context.Context, is func(at chat.Address, from chat.Sender) bool, who string) error {
 	theirs := func(at chat.Address, from chat.Sender) bool { return from.Role != chat.Owner && is(at, from) }
 	ids := map[string]bool{}
@@ -137,10 +137,7 @@ func (l List) StopAll(ctx context.Context, is func(at chat.Address, from chat.Se
 		return err
 	}
 	for _, c := range commands {
-		place, _, _ := strings.Cut(string(c.Session), "/")
-		at := max(strings.LastIndex(place, ":"), 0)
-		chatID := strings.TrimPrefix(place[at:], ":")
-		if is(chat.Address{Channel: place[:at], Chat: chatID}, chat.Sender{ID: chatID}) {
+		if theirs(c.At, c.From) {
 			ids[commandPrefix+c.ID] = true
 		}
 	}

@@ -144,7 +144,13 @@ func TestStopAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	running := []subagents.BackgroundTask{{ID: "c1", Session: "net:2/9"}, {ID: "c2", Session: "net:3"}}
+	running := []subagents.BackgroundTask{
+		{ID: "c1", Session: "net:2/9", At: chatOf("2"), From: bert},
+		{ID: "c2", Session: "net:3", At: chatOf("3"), From: chat.Sender{ID: "3", Role: chat.User}},
+		{ID: "c3", Session: "net:99", At: chatOf("99"), From: bert}, // a direct message on Discord
+		{ID: "c4", Session: "net:2/8", At: chatOf("2"), From: chat.Sender{ID: "1", Role: chat.Owner}},
+		{ID: "c5", Session: "other:2", At: chat.Address{Channel: "other", Chat: "2"}, From: bert},
+	}
 	l := underway.List{Activities: acts, Subagents: super, Background: subagents.Background{
 		List: func(context.Context, chat.SessionID) ([]subagents.BackgroundTask, error) { return running, nil },
 		Stop: func(_ chat.SessionID, id string) int { stopped = append(stopped, id); return 1 },
@@ -157,7 +163,7 @@ func TestStopAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(stopped)
-	if want := []string{"agent:aaaaaaaa", "c1", "net:-100", "net:2"}; !slices.Equal(stopped, want) {
+	if want := []string{"agent:aaaaaaaa", "c1", "c3", "net:-100", "net:2"}; !slices.Equal(stopped, want) {
 		t.Errorf("stopped %q, want %q", stopped, want)
 	}
 }

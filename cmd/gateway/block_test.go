@@ -2,10 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"parley/channels/telegram/telegramtest"
+	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/tools/network/networktest"
 )
@@ -61,5 +67,57 @@ func TestBlock(t *testing.T) {
 	status, body := owner.do("POST", "/api/config/check", map[string]any{"text": `{"owners": []}`})
 	if status != 200 || !strings.Contains(body, "owners: one is needed at least") {
 		t.Errorf("the last owner is taken away: %d %s", status, body)
+	}
+}
+
+// TestBlockedGroup: in a group that is blocked its members are not heard any more. Owners are, and what runs for them
+// there goes on: a turn, and a command in the background.
+func TestBlockedGroup(t *testing.T) {
+	t.Parallel()
+	const group, guest = -1009, 8009
+	begun, goOn := make(chan struct{}, 1), make(chan struct{})
+	file := filepath.Join(t.TempDir(), "pid")
+	s := newTestGateway(t, func(_ context.Context, r llmtest.Request) llmtest.Reply {
+		last := spokenLast(r)
+		switch {
+		case strings.Contains(last, "think"):
+			begun <- struct{}{}
+			<-goOn
+			return llmtest.Reply{Text: "thought"}
+		case strings.Contains(last, "run it") && len(results(r)) == 0:
+			args := `{"command": "echo $$ >> ` + file + `; sleep 300", "background": true}`
+			return llmtest.Reply{Calls: []llm.ToolCall{{ID: "c" + rand.Text(), Name: "exec", Args: args}}}
+		}
+		return llmtest.Reply{Text: "heard " + last}
+	})
+	s.more["http"] = map[string]any{"listen": networktest.FreeAddress(t)}
+	s.more["tools"] = map[string]any{"exec": map[string]any{"sandbox": "none"}}
+	s.start()
+	owner := s.visit()
+	say := func(who int64, text string) { s.tg.Say(group, "@parleybot "+text, telegramtest.As(who, "Ada")) }
+	say(person, "run it")
+	var pid string
+	waitFor(t, "the command", func() bool {
+		text, _ := os.ReadFile(file)
+		pid = strings.TrimSpace(string(text))
+		return strings.HasSuffix(string(text), "\n")
+	})
+	s.endLater(pid)
+	s.told(group, "that it runs", func(texts []string) bool { return toldOf(texts, "heard") })
+	say(person, "think")
+	<-begun
+	if status, body := owner.do("POST", "/api/people/block", map[string]string{"id": fmt.Sprint("telegram:", group)}); status != 204 {
+		t.Fatalf("block: %d %s", status, body)
+	}
+	close(goOn)
+	s.told(group, "the end of the turn", func(texts []string) bool { return toldOf(texts, "thought") })
+	if err := syscall.Kill(number(pid), 0); err != nil {
+		t.Errorf("the owner's command has ended: %v", err)
+	}
+	say(guest, "are you there?")
+	say(person, "thanks")
+	s.told(group, "an answer to the owner", func(texts []string) bool { return toldOf(texts, "thanks") })
+	if toldOf(botTexts(s.tg.Chat(group)), "are you there") {
+		t.Error("a member of a blocked group is answered")
 	}
 }

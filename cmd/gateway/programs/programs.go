@@ -32,7 +32,9 @@ func Background(s *shell.Shell) subagents.Background {
 	list := func(ctx context.Context, id chat.SessionID) (all []subagents.BackgroundTask, err error) {
 		working, err := s.Working(ctx, id)
 		for _, c := range working {
-			all = append(all, subagents.BackgroundTask{ID: c.ID, What: c.Command, Session: c.Session, Began: c.Began})
+			all = append(all, subagents.BackgroundTask{
+				ID: c.ID, What: c.Command, Session: c.Session, At: c.At, From: c.From, Began: c.Began,
+			})
 		}
 		return all, err
 	}
