@@ -147,6 +147,16 @@ func TestBlockPeople(t *testing.T) {
 	} {
 		f.want(t, status, post("block", id))
 	}
+	rules, err := admission.NewRules([]string{"web:owner", "api:owner", "api:carl"}, map[string][]string{"web": {"*"}, "api": {"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	access.SetRules(rules)
+	f.want(t, 409, post("block", "web:carl")) // an owner through the API only
+	if all, err := access.Blocked(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("an owner is half blocked: %+v, %v", all, err)
+	}
+	access.SetRules(usualRules(t))
 	f.audited = nil
 	f.want(t, 204, post("block", "telegram:42"))
 	f.want(t, 204, post("block", "telegram:42"))

@@ -2,7 +2,6 @@ package peoplepages
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -53,7 +52,7 @@ func (p *Pages) markBlocked(list []Person, blocked []admission.Block) []Person {
 	return list
 }
 
-// mayBlock returns a problem if there is no such channel, or if nobody has that ID there.
+// mayBlock returns a problem if there is no such channel, if nobody has that ID there, or if it is an owner's.
 func (p *Pages) mayBlock(channel, id string, by chat.Sender) error {
 	channels := slices.Sorted(maps.Keys(p.Access.Rules().Allowed()))
 	switch {
@@ -63,6 +62,14 @@ func (p *Pages) mayBlock(channel, id string, by chat.Sender) error {
 		return response.BadRequest("* is everybody: take it from the allow list in the config")
 	case id == by.ID && len(channelsOf(channel)) > 1:
 		return response.Problem{Status: http.StatusConflict, Text: "nobody can block themselves"}
+	}
+	for _, name := range channelsOf(channel) { // before any block is stored
+		if p.Access.Rules().Role(name, id) == chat.Owner {
+			return response.Problem{
+				Status: http.StatusConflict,
+				Text:   "owners cannot be blocked: take " + name + ":" + id + " from owners in the config first",
+			}
+		}
 	}
 	return nil
 }
@@ -77,14 +84,7 @@ func (p *Pages) block(w http.ResponseWriter, r *http.Request, by chat.Sender) er
 		return err
 	}
 	for _, name := range channelsOf(channel) {
-		err := p.Access.Block(r.Context(), name, id, by.ID)
-		if errors.Is(err, admission.ErrOwner) {
-			return response.Problem{
-				Status: http.StatusConflict,
-				Text:   "owners cannot be blocked: take " + channel + ":" + id + " from owners in the config first",
-			}
-		}
-		if err != nil {
+		if err := p.Access.Block(r.Context(), name, id, by.ID); err != nil {
 			return err
 		}
 	}
