@@ -111,6 +111,7 @@ var homes = map[string]string{
 	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact store/bolt/mapped",
 	"github.com/google/jsonschema-go":   "tools/arguments tools/custom",
 	"github.com/spf13/cobra":            "admin/commands cmd/gateway cmd/gateway/moving",
+	"github.com/spf13/pflag":            "admin/commands", // comes with cobra
 	"github.com/tailscale/hujson":       "config",
 	"github.com/fsnotify/fsnotify":      "config",
 

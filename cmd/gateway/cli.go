@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -59,8 +58,9 @@ func (p *program) commands() *cobra.Command {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.PersistentFlags().StringVar(&p.file, "config", "", "the config `file` (default config.json in --data)")
-	root.PersistentFlags().StringVar(&p.data, "data", "",
+	all := root.PersistentFlags()
+	commands.RequiredVar(all, &p.file, "config", "", "the config `file` (default config.json in --data)")
+	commands.RequiredVar(all, &p.data, "data", "",
 		"the `folder` of config.json, the store and the workspace (default ~/.parley)")
 
 	add := func(use, short string, do func(context.Context) error) *cobra.Command {
@@ -73,17 +73,11 @@ func (p *program) commands() *cobra.Command {
 	run.Flags().BoolVar(&p.service, "service", false, "use the last working config if the file is faulty: for services")
 	for _, c := range []*cobra.Command{root, run} {
 		c.Flags().BoolVar(&p.anew, "begin-anew", false, "start with an empty store or workspace if the last is gone")
-		c.Flags().StringVar(&p.listen, "listen", "", "serve HTTP at this `address`, not at http.listen of the config")
+		commands.RequiredVar(c.Flags(), &p.listen, "listen", "",
+			"serve HTTP at this `address`, not at http.listen of the config")
 	}
-	var chat *cobra.Command
-	chat = add("chat", "Chat in the terminal, through the running gateway if there is one",
-		func(ctx context.Context) error {
-			if chat.Flags().Changed("message") && strings.TrimSpace(p.text) == "" {
-				return exit{exitUsage, errors.New("-m needs a text to send")}
-			}
-			return p.chat(ctx)
-		})
-	chat.Flags().StringVarP(&p.text, "message", "m", "", "send this `text`, print the answer and exit")
+	chat := add("chat", "Chat in the terminal, through the running gateway if there is one", p.chat)
+	commands.RequiredVar(chat.Flags(), &p.text, "message", "m", "send this `text`, print the answer and exit")
 	root.AddCommand(&cobra.Command{
 		Use:    "pdf-text FIRST LAST",
 		Hidden: true,
