@@ -42,7 +42,8 @@ release:
 	done
 	cd dist && sha256sum *.tar.gz >checksums.txt
 
-# The moving picture of the README, recorded from the real program. It needs Chromium.
+# The moving picture of the README, recorded from the real program on Linux. It needs Chromium, and fonts with emoji
+# (Debian: chromium fonts-dejavu-core fonts-noto-color-emoji).
 film:
 	PARLEY_FILM=$(CURDIR)/docs/parley.gif go test -count=1 -run TestFilm ./cmd/gateway
 

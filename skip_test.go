@@ -15,7 +15,7 @@ var mayskip = map[string]string{
 	"channels/console/text_test.go":            "inputs of a fuzz test that say nothing",
 	"cmd/gateway/crowd_test.go":                "measured on Linux only",
 	"cmd/gateway/disk_linux_test.go":           "a container may not mount; a limit to the size of files needs no rights",
-	"cmd/gateway/film_test.go":                 "makes a picture when it is asked for",
+	"cmd/gateway/film_linux_test.go":           "makes a picture when it is asked for",
 	"cmd/gateway/owner_test.go":                "only root can act as another user",
 	"cmd/gateway/size_linux_test.go":           "a limit for one architecture",
 	"cmd/gateway/uploads_linux_test.go":        "a container may not mount, nor reset a peak",
