@@ -178,7 +178,7 @@ func (r toolRunner) runAsking(ctx context.Context, c tools.Call) (result tools.R
 		r.pauseIfSlow(doing, func() { result = r.turn.kit.Together(ctx, []tools.Call{c})[0] })
 	} else {
 		r.turn.pause(doing)
-		r.turn.live.Call(r.turn.kit, c.ToolCall, chat.Waiting)
+		r.turn.live.Ask(r.turn.kit, c.ToolCall)
 		c.Begin = func(work context.Context) error {
 			begun = stay()
 			if !begun {

@@ -337,6 +337,7 @@ type Step struct {
 	// Words are what the agent said before its next call, in Markdown. Then the Step is no use of a tool.
 	Words string `json:"words,omitempty"`
 
+	Asked bool `json:"-"` // it waits for somebody's yes, or did not get it
 	Spoke bool `json:"-"` // it said something in the turn's own chat, where people see it
 }
 
@@ -375,7 +376,9 @@ func (s Step) Merge(news Step) Step {
 	if s.Call != news.Call { // C-012
 		s = Step{Call: news.Call}
 	}
-	s.Tool, s.State = cmp.Or(news.Tool, s.Tool), cmp.Or(news.State, s.State)
+	s.Asked = s.Asked || news.Asked
+	s.Tool = cmp.Or(news.Tool, s.Tool)
+	s.State = cmp.Or(news.State, s.State)
 	s.Name = cmp.Or(news.Name, s.Name, s.Tool)
 	s.Tip = cmp.Or(news.Tip, s.Tip)
 	if len(news.Params) > 0 {
@@ -386,14 +389,15 @@ func (s Step) Merge(news Step) Step {
 		maps.Copy(params, news.Params)
 		s.Params = params
 	}
-	if s.Began.IsZero() {
-		s.Began = news.Began
+	if s.Began.IsZero() || s.Asked && s.State == Running { // what somebody took to answer is no part of it
+		s.Began = cmp.Or(news.Began, s.Began)
+		s.Asked = s.Asked && s.State != Running
 	}
 	if news.State.Over() { // C-011, C-013
 		s.Result = news.Result
 		s.Error = news.Error
 		s.Ended = news.Ended
-		if !s.Began.IsZero() && !s.Ended.IsZero() {
+		if !s.Asked && !s.Began.IsZero() && !s.Ended.IsZero() {
 			s.Took = s.Ended.Sub(s.Began).Milliseconds()
 		}
 	}

@@ -36,7 +36,7 @@ type StepCounts struct {
 	All     int   `json:"all"`
 	Failed  int   `json:"failed,omitempty"`
 	Refused int   `json:"refused,omitempty"`
-	Took    int64 `json:"took,omitempty"` // milliseconds, from the first to the end of the last
+	Took    int64 `json:"took,omitempty"` // milliseconds in which one of them was at work
 }
 
 // CountSteps counts steps. It returns nil if there are none.
@@ -45,7 +45,6 @@ func CountSteps(steps []Step) *StepCounts {
 		return nil
 	}
 	n := StepCounts{All: len(steps)}
-	var began, ended time.Time
 	for _, s := range steps {
 		switch s.State {
 		case Failed:
@@ -53,17 +52,27 @@ func CountSteps(steps []Step) *StepCounts {
 		case Refused:
 			n.Refused++
 		}
-		if !s.Began.IsZero() && (began.IsZero() || s.Began.Before(began)) {
-			began = s.Began
-		}
-		if s.Ended.After(ended) {
-			ended = s.Ended
-		}
 	}
-	if !began.IsZero() && ended.After(began) {
-		n.Took = ended.Sub(began).Milliseconds()
-	}
+	n.Took = atWork(steps).Milliseconds()
 	return &n
+}
+
+// atWork returns the time in which any of steps was at work.
+func atWork(steps []Step) (total time.Duration) {
+	steps = slices.Clone(steps)
+	slices.SortStableFunc(steps, func(a, b Step) int { return a.Began.Compare(b.Began) })
+	var until time.Time
+	for _, s := range steps {
+		if s.Began.IsZero() || !s.Ended.After(s.Began) || !s.Ended.After(until) {
+			continue
+		}
+		if s.Began.After(until) {
+			until = s.Began
+		}
+		total += s.Ended.Sub(until)
+		until = s.Ended
+	}
+	return total
 }
 
 // Sum describes steps in one line, such as "🔧 web_search, read_file ×3 – 4 s, 1
@@ -72,7 +81,6 @@ func CountSteps(steps []Step) *StepCounts {
 func Sum(steps []Step, failures func(n int) string) string {
 	var names []string
 	times, failed := map[string]int{}, 0
-	var began, ended time.Time
 	for _, s := range steps {
 		name := cmp.Or(s.Name, s.Tool)
 		if times[name]++; times[name] == 1 {
@@ -80,10 +88,6 @@ func Sum(steps []Step, failures func(n int) string) string {
 		}
 		if s.State == Failed {
 			failed++
-		}
-		began = cmp.Or(began, s.Began)
-		if s.Ended.After(ended) {
-			ended = s.Ended
 		}
 	}
 	if names == nil {
@@ -95,7 +99,7 @@ func Sum(steps []Step, failures func(n int) string) string {
 		}
 	}
 	line := "🔧 " + strings.Join(names, ", ")
-	if took := ended.Sub(began); !began.IsZero() && took >= 100*time.Millisecond {
+	if took := atWork(steps); took >= 100*time.Millisecond {
 		line += " – " + Span(took)
 	}
 	if failed > 0 {

@@ -49,3 +49,25 @@ func TestStepsAdd(t *testing.T) {
 		t.Errorf("%+v", ss)
 	}
 }
+
+// What a step waited for somebody's yes is no part of the time that it took, nor is what came between steps.
+func TestStepTimeWithoutWaiting(t *testing.T) {
+	at := func(s float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(s * float64(time.Second))) }
+	var ss Steps
+	for _, s := range []Step{
+		{Call: "1", Tool: "read", State: Running, Began: at(0)}, {Call: "1", State: Done, Ended: at(1)},
+		{Call: "2", Tool: "delete", State: Waiting, Asked: true, Began: at(2)}, {Call: "2", State: Running, Began: at(60)}, {Call: "2", State: Done, Ended: at(60.5)},
+		{Call: "3", Tool: "mail", State: Waiting, Asked: true, Began: at(61)}, {Call: "3", State: Refused, Ended: at(90)},
+	} {
+		ss.Add(s)
+	}
+	if ss[0].Took != 1000 || ss[1].Took != 500 || ss[2].Took != 0 {
+		t.Errorf("the steps took %d, %d and %d ms", ss[0].Took, ss[1].Took, ss[2].Took)
+	}
+	if n := CountSteps(ss[:2]); n.Took != 1500 {
+		t.Errorf("together they took %d ms", n.Took)
+	}
+	if line := Sum(ss[:2], nil); line != "🔧 read, delete – 1.5 s" {
+		t.Errorf("the line is %s", line)
+	}
+}

@@ -4,11 +4,20 @@ func englishFailedSteps() Count { return oneOrMany("%[1]d failed", "%[1]d failed
 
 func englishSteps() Steps {
 	return Steps{
-		Names:        englishToolNames(),
-		EverySeconds: "every %v s",
-		To:           "to %s: %s",
-		Retrying:     "↩ retrying",
-		Failed:       englishFailedSteps(),
+		Names: englishToolNames(),
+		Job: JobSteps{
+			Named:      "“%s”",
+			Due:        "“%s” for %s",
+			Recurs:     "“%s” %s",
+			Removed:    "“%s” removed",
+			Started:    "“%s” run now",
+			SwitchedOn: "“%s” switched on",
+			Off:        "“%s” switched off",
+			Changed:    "“%s” changed",
+		},
+		To:       "to %s: %s",
+		Retrying: "↩ retrying",
+		Failed:   englishFailedSteps(),
 	}
 }
 

@@ -77,13 +77,25 @@ type Approval struct {
 
 // Steps says what calls of tools are at, while they are made. It stands behind the name of the tool.
 type Steps struct {
-	EverySeconds Format // how often a job runs
-	To           Format // where a message goes, its beginning
+	Job JobSteps
+	To  Format // where a message goes, its beginning
 
 	Names ToolNames
 
 	Retrying string // another call is made in the place of this one
 	Failed   Count  // how many of an answer's steps; part of the line that sums them up
+}
+
+// JobSteps are the tips of steps that manage scheduled jobs.
+type JobSteps struct {
+	Named      Format // a job: its name
+	Due        Format // the same: its name, when it is due, in words or as a time
+	Recurs     Format // the same: its name, how often it is due, in words
+	Removed    Format // what was done with a job: its name
+	Started    Format // the same
+	SwitchedOn Format // the same
+	Off        Format // the same
+	Changed    Format // the same
 }
 
 // Subtask is the tip of a step that gives tasks to subagents.

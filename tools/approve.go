@@ -61,8 +61,12 @@ func Approve(ask Asker, patience time.Duration, say texts.Approval) Middleware {
 				return given, err
 			}
 		}
+		start := time.Now()
 		r, err := t.Run(ctx, c)
 		r.By = given.By
+		if r.By != "" {
+			r.Time = start // what the person took to answer is no part of the call
+		}
 		return r, err
 	})
 }

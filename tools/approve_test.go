@@ -354,3 +354,20 @@ func lines(text string) string {
 	}
 	return strings.Join(parts, "`\n`")
 }
+
+// A call that a person was asked about begins when it may: what they took to answer is no part of its time.
+func TestApprovedCallBeginsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &judge{yes: true, takes: time.Minute}
+		slow := counting("u", Hints{Dangerous: true}, new(atomic.Int64))
+		slow.Run = func(context.Context, Call) (Result, error) {
+			<-time.After(2 * time.Second)
+			return Result{Text: "done"}, nil
+		}
+		start := time.Now()
+		r := turnBy(t, nil, StandardConfig{Approve: j.ask}, chat.Owner, slow).Call(t.Context(), callTo("u", ""))
+		if r.Time.Sub(start) != time.Minute || r.Took != 2*time.Second {
+			t.Errorf("the call began after %v and took %v", r.Time.Sub(start), r.Took)
+		}
+	})
+}

@@ -270,7 +270,7 @@ type Result struct {
 	NewTools bool     `json:"-"`                  // the call has changed which tools there are: the turn gets a new Kit
 
 	// The pipeline sets these.
-	Time    time.Time     `json:"time,omitzero"`     // when the call began
+	Time    time.Time     `json:"time,omitzero"`     // when the call began, after any approval
 	Took    time.Duration `json:"took,omitempty"`    // 0 if the call was not executed (A-016)
 	Skipped bool          `json:"skipped,omitempty"` // not executed, because it is identical to Twin (A-018)
 	Cached  bool          `json:"cached,omitempty"`  // answered from the cache

@@ -107,11 +107,21 @@ func (v *View) DropIncoming(came []llm.ToolCall) {
 
 // Call shows how far c is, a call of a tool of kit, and what it is about.
 func (v *View) Call(kit *tools.Kit, c llm.ToolCall, state chat.StepState) {
+	v.call(kit, c, chat.Step{State: state})
+}
+
+// Ask shows that somebody is asked whether c may be made.
+func (v *View) Ask(kit *tools.Kit, c llm.ToolCall) {
+	v.call(kit, c, chat.Step{State: chat.Waiting, Asked: true})
+}
+
+func (v *View) call(kit *tools.Kit, c llm.ToolCall, news chat.Step) {
 	step := Describe(v.texts, kit, c)
 	if known, _ := kit.Tool(c.Name); speaks(known, step.Params) {
 		return
 	}
-	step.State = state
+	step.State = news.State
+	step.Asked = news.Asked
 	step.Began = time.Now()
 	v.Step(step)
 }

@@ -31,6 +31,9 @@ type Answer struct {
 	Text    string
 	Foreign bool            // Text may quote people other than the asker, or untrusted content
 	Jobs    []scheduler.Job // those that a list has, or the one that was added, for programs
+	Shown   string          // what people see of the step; "": Text
+
+	about scheduler.Job // what was done is about; the zero Job for a list
 }
 
 // Add adds a job for a, in a's chat. If a job with this ID exists already, Add
@@ -60,14 +63,16 @@ func (m *Manager) Edit(ctx context.Context, id, to string, c Change, enabled *bo
 // Order carries out o for a, and answers in English, for models. The key identifies
 // the call: repeating an order under the same key runs nothing again.
 func (m *Manager) Order(ctx context.Context, a Asker, key string, o Order) (Answer, error) {
-	return m.do(ctx, a, key, o, English(m.Zone))
+	answer, err := m.do(ctx, a, key, o, English(m.Zone))
+	answer.Shown = m.tip(o.Action, answer.about, time.Now())
+	return answer, err
 }
 
 func (m *Manager) do(ctx context.Context, a Asker, key string, o Order, say Texts) (Answer, error) {
 	switch o.Action {
 	case Add:
 		j, err := m.Add(ctx, a, o.ID, o.Change)
-		return Answer{Text: say.texts.Created.With(j.Name, j.ID), Jobs: []scheduler.Job{j}}, err
+		return Answer{Text: say.texts.Created.With(j.Name, j.ID), Jobs: []scheduler.Job{j}, about: j}, err
 	case List:
 		all, err := m.Scheduler.Jobs(ctx)
 		all = a.changeable(all)
@@ -92,9 +97,9 @@ func (m *Manager) doToJob(ctx context.Context, a Asker, key string, o Order, say
 	}
 	switch o.Action {
 	case Remove:
-		return Answer{Text: say.texts.Removed.With(j.ID)}, m.Scheduler.Remove(ctx, j.ID)
+		return Answer{Text: say.texts.Removed.With(j.ID), about: j}, m.Scheduler.Remove(ctx, j.ID)
 	case Run:
-		return Answer{Text: say.texts.RunsNow.With(j.ID)}, m.Scheduler.Fire(ctx, j.ID, key, o.Force)
+		return Answer{Text: say.texts.RunsNow.With(j.ID), about: j}, m.Scheduler.Fire(ctx, j.ID, key, o.Force)
 	case History:
 		return Answer{Text: say.History(j), Foreign: isForeign(j, a.Whose())}, nil
 	}
@@ -104,7 +109,7 @@ func (m *Manager) doToJob(ctx context.Context, a Asker, key string, o Order, say
 		enabled = &on
 	}
 	_, err = m.Edit(ctx, j.ID, "", o.Change, enabled)
-	return Answer{Text: say.changed(o.Action, j.ID)}, err
+	return Answer{Text: say.changed(o.Action, j.ID), about: j}, err
 }
 
 // find returns the job that ref refers to, if a may change it. A damaged record is

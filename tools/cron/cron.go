@@ -6,13 +6,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/chat"
 	"parley/scheduler/jobs"
 	"parley/texts"
 	"parley/tools"
+	"parley/when"
 )
 
 const description = "Schedule work: reminders, recurring tasks, watching something. When a job is due, you get its " +
@@ -43,7 +46,8 @@ func New(do Manager) tools.Tool {
 			return tools.Failf(tools.CodeInvalid, "job_id is required for %s", o.Action), nil
 		}
 		answer, err := do(ctx, jobs.Asker{At: c.At, Group: c.Group, From: c.From}, c.Key(), o)
-		return tools.Result{Text: answer.Text, Data: answer.Jobs, Tainted: answer.Foreign}, err
+		result := tools.Result{Text: answer.Text, Data: answer.Jobs, Shown: answer.Shown, Tainted: answer.Foreign}
+		return result, err
 	})
 	t.Category = "cron"
 	t.Use = tools.Basic
@@ -93,21 +97,24 @@ func asking(say texts.Asks, c tools.Call) tools.Sentence {
 	return tools.Sentence{}
 }
 
-// preview returns the action and its most important arguments: "add 0 9 * * 1-5:
-// Good morning", "add every 60 s", "remove 1a2b3c4d".
+// preview names the job that is to be made, and when it is to run if that is the same everywhere: "“Good morning”
+// every weekday at 9:00". Of other actions it returns the words that the model uses: "remove 1a2b3c4d".
 func preview(say texts.Steps, partial map[string]any) string {
-	var words []string
-	for _, name := range []string{"action", "job_id", "every_seconds", "cron_expr", "at"} {
-		v := partial[name]
-		switch {
-		case v == nil || v == "":
-		case name == "every_seconds":
-			words = append(words, say.EverySeconds.With(v))
-		default:
-			words = append(words, fmt.Sprint(v))
-		}
+	text := func(name string) string {
+		s, _ := partial[name].(string)
+		return chat.Clip(chat.OneLine(s), 40, "…")
 	}
-	message, _ := partial["message"].(string)
-	message = chat.Clip(chat.OneLine(message), 40, "…")
-	return strings.TrimSuffix(strings.Join(words, " ")+": "+message, ": ")
+	if text("action") != jobs.Add {
+		return strings.TrimSpace(text("action") + " " + text("job_id"))
+	}
+	name := cmp.Or(text("name"), text("message"))
+	seconds, _ := partial["every_seconds"].(float64)
+	span := time.Duration(min(max(seconds, 0), math.MaxInt32)) * time.Second
+	switch how := (when.Schedule{Every: span, Cron: text("cron_expr")}); {
+	case name == "":
+		return ""
+	case how.Every > 0 || how.Cron != "":
+		return say.Job.Recurs.With(name, when.Words(how))
+	}
+	return say.Job.Named.With(name)
 }

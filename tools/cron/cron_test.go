@@ -192,11 +192,13 @@ func TestP6OneJobACall(t *testing.T) {
 // C-015: what a person is shown of a call.
 func TestC015Preview(t *testing.T) {
 	for args, want := range map[string]string{
-		`{"action":"add","message":"Say  good\nmorning to all and everybody in the house, please","cron_expr":"0 9 * * *"}`: "add 0 9 * * *: Say good morning to all and everybody in…",
-		`{"action":"remove","job_id":"1a2b3c4d"}`: "remove 1a2b3c4d",
-		`{"action":"add","every_seconds":3600}`:   "add every 3600 s",
-		`{}`:                                      "",
-		`{"action":null,"message":7,"at":""}`:     "",
+		`{"action":"add","message":"Say  good\nmorning to all and everybody in the house, please","cron_expr":"0 9 * * *"}`: "“Say good morning to all and everybody in…” every day at 9:00",
+		`{"action":"remove","job_id":"1a2b3c4d"}`:                                "remove 1a2b3c4d",
+		`{"action":"add","every_seconds":3600}`:                                  "",
+		`{"action":"add","every_seconds":3600,"name":"tea","message":"make it"}`: "“tea” every hour",
+		`{"action":"add","at":"2026-11-23T22:59:33Z","name":"tea"}`:              "“tea”",
+		`{}`:                                  "",
+		`{"action":null,"message":7,"at":""}`: "",
 	} {
 		var partial map[string]any
 		if err := json.Unmarshal([]byte(args), &partial); err != nil {
