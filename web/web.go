@@ -186,6 +186,7 @@ func (s *Server) routes() []route {
 		{"GET /assets/signin.js", anyone, asset},
 		{"GET " + response.Stylesheet, anyone, asset},
 		{"GET /assets/owner.js", owner, asset},
+		{"GET /assets/waiting.js", owner, asset},
 		{"GET /metrics", owner, s.metrics},
 		{"/v1/", keyed, s.models},
 		{mcpPath, keyed, s.mcp},

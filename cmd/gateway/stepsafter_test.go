@@ -58,10 +58,24 @@ func TestStepsStay(t *testing.T) {
 	w.says("work")
 	w.until(`document.querySelector(".ask button:enabled") && document.querySelector("article:has(.ask) > .text").innerText.startsWith("Delete long.txt?")`)
 	w.shot("approval-1200")
+	// The owner's pages show that something waits, until it is decided.
+	control := w.beside()
+	control.does(chromedp.EmulateViewport(1200, 800))
+	const waits = `document.querySelector("#nav .waiting:not([hidden])")?.innerText.trim().replace(/\s+/g, " ") === "Waiting for you 1"`
+	for _, page := range []string{"/owner/people", "/owner"} {
+		control.visit(base + page)
+		control.until(waits + ` && document.querySelector("#nav .waiting").getAttribute("href") === "/c/first"`)
+	}
+	control.shot("waiting-1200")
+	control.does(chromedp.EmulateViewport(390, 800))
+	control.until(`document.documentElement.scrollWidth === 390 && document.querySelector(".top .waiting").getBoundingClientRect().right <= 390`)
+	control.shot("waiting-390")
+	webtest.AxeEverywhere(control.ctx, t, "owner's page with something that waits")
 	w.do(`[...document.querySelectorAll(".ask button")].find((b) => b.innerText === "No").click()`)
 	const decided = `/^No · .*\d/.test(document.querySelector(".asks > .outcome > p")?.innerText) && !document.querySelector(".ask, #talks .badge") &&
 		document.querySelector(".asker").innerText === "Parley asked for approval"`
 	w.until(decided)
+	control.until(`document.querySelectorAll(".waiting[hidden]").length === 2`)
 	const fold = `document.querySelector("#entries .steps > summary")?.innerText.trim()`
 	w.until(`/^4 steps( · [\d.]+ s)? · 1 failed · 1 not allowed$/.test(` + fold + `)`)
 

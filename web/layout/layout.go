@@ -98,7 +98,10 @@ func (f Frame) Write(w http.ResponseWriter) error { return response.Page(w, http
 
 // Node returns the whole page.
 func (f Frame) Node() g.Node {
-	head := g.Group{h.Script(h.Type("module"), h.Src("/assets/owner.js"))}
+	head := g.Group{
+		h.Script(h.Type("module"), h.Src("/assets/owner.js")),
+		h.Script(h.Type("module"), h.Src("/assets/waiting.js")),
+	}
 	for _, name := range f.Assets {
 		if path.Ext(name) == ".css" {
 			head = append(head, h.Link(h.Rel("stylesheet"), h.Href("/assets/"+name)))
@@ -114,6 +117,7 @@ func (f Frame) Node() g.Node {
 					icon("menu")),
 				h.A(h.Class("name"), h.Href("/"), g.Text("Parley")),
 				h.Span(h.Aria("hidden", "true"), g.Text(f.Title)),
+				waiting(h.Span(h.Class("unseen"), g.Text("Waiting for you:"))),
 			),
 			navigation(f.Path),
 			h.Main(h.ID("main"),

@@ -61,9 +61,17 @@ func navigation(path string) g.Node {
 	})
 	return h.Nav(h.ID("nav"), g.Attr("popover"), h.Aria("label", "Owner's pages"),
 		h.A(h.Class("name"), h.Href("/owner"), g.Text("Parley")),
+		waiting(icon("asks"), g.Text("Waiting for you")),
 		lists,
 		h.A(h.Class("back"), h.Href("/"), icon("back"), g.Text("To the chat")),
 	)
+}
+
+// waiting returns a link to what awaits the owner in the chat, with the number of it. It is hidden until waiting.js,
+// which is served with owner.js, has found something.
+func waiting(text ...g.Node) g.Node {
+	return h.A(h.Class("waiting"), h.Href("/"), h.Data("waiting", ""), g.Attr("hidden"),
+		g.Group(text), g.Text(" "), h.B())
 }
 
 // icons are the paths of pictures of 24 by 24, drawn with a pen of 1.75.
@@ -71,6 +79,7 @@ func icons() map[string]string {
 	return map[string]string{
 		"menu":      "M4 7h16M4 12h16M4 17h16",
 		"back":      "M19 12H5m6-6-6 6 6 6",
+		"asks":      "M9.500 9.500a2.500 2.500 0 1 1 3.500 2.300c-.7.3-1 .8-1 1.700M12 17h.01M4 4h16v16H4z",
 		"dashboard": "M4 4h7v9H4zM13 4h7v5h-7zM13 11h7v9h-7zM4 15h7v5H4z",
 		"talks":     "M4 5h16v11H10l-4 4v-4H4zM8 9h8M8 12h5",
 		"people":    "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3 20c0-8 12-8 12 0M16 5a3 3 0 0 1 0 5M18 15q3 1 3 5",
