@@ -302,6 +302,6 @@ func (c *Client) PrintKey(ctx context.Context, person, prefix string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.Out, "%s\nIt is shown only this once; the owner's page revokes it.\n", made.Secret)
+	_, err = fmt.Fprintf(c.Out, "%s\nIt is shown only this once; the owner's pages revoke it.\n", made.Secret)
 	return err
 }

@@ -22,6 +22,12 @@ func asset(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	return nil
 }
 
+// favicon serves the picture that browsers ask for by themselves, also before somebody has signed in.
+func favicon(w http.ResponseWriter, r *http.Request, _ visitor) error {
+	http.ServeFileFS(w, r, assets, "assets/favicon.svg")
+	return nil
+}
+
 // signInPage returns the page on which people sign in: by a link, or by the
 // administrator's token if there is one.
 func signInPage(hasToken bool) g.Node {

@@ -185,6 +185,7 @@ func (s *Server) routes() []route {
 		{"POST /signout", person, s.access.signOut},
 		{"GET /assets/signin.js", anyone, asset},
 		{"GET " + response.Stylesheet, anyone, asset},
+		{"GET /favicon.ico", anyone, favicon},
 		{"GET /assets/owner.js", owner, asset},
 		{"GET /assets/waiting.js", owner, asset},
 		{"GET /metrics", owner, s.metrics},

@@ -409,7 +409,7 @@ func TestStranger(t *testing.T) {
 	f := newFace(t, func(c *Config) {
 		c.Gateway.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
 	})
-	open := []string{"GET /healthz", "GET /readyz", "GET /signin", "POST /signin", "GET /assets/signin.js", "GET /assets/owner.css"}
+	open := []string{"GET /healthz", "GET /readyz", "GET /signin", "POST /signin", "GET /assets/signin.js", "GET /assets/owner.css", "GET /favicon.ico"}
 	seen := 0
 	f.walk(func(rt route, a asking) {
 		seen++
@@ -435,6 +435,10 @@ func TestStranger(t *testing.T) {
 	}
 	for _, at := range []string{"/nothing", "/owner/", "/assets/owner.js", "/assets/app.css", "/signin/", "/healthz/x", "/v1/models"} {
 		f.want(t, 401, asking{path: at})
+	}
+	icon := f.ask(asking{path: "/favicon.ico"}) // browsers ask for it by themselves
+	if body := read(t, icon); icon.StatusCode != 200 || icon.Header.Get("Content-Type") != "image/svg+xml" || !strings.HasPrefix(body, "<svg") {
+		t.Errorf("the icon is %d %s", icon.StatusCode, icon.Header.Get("Content-Type"))
 	}
 	for _, by := range []string{"wrong", strings.Repeat("x", 43)} {
 		f.want(t, 401, asking{path: "/", by: by})

@@ -120,7 +120,7 @@ func (p page) side() g.Node {
 		h.Ul(h.ID("talks"), g.Map(p.Conversations, listItem.node)),
 		parts.ThemeSwitch(),
 		h.Div(h.Class("bar foot"),
-			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Gateway"))),
+			g.If(p.Who.Role == chat.Owner, h.A(h.Href("/owner"), g.Text("Owner's pages"))),
 			h.Button(h.Type("button"), h.ID("bell"), g.Text("Notifications")),
 			h.Button(h.Type("button"), h.ID("leave"), g.Text("Sign out")),
 		),

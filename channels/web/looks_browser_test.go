@@ -27,13 +27,41 @@ import (
 func TestLooksInBrowser(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"files": looksIntoFiles, "files are inert": inertPreviews, "theme": choosesTheme, "no flash": noFlash, "new messages": newMessages,
+		"files": looksIntoFiles, "files are inert": inertPreviews, "theme": choosesTheme, "no flash": noFlash, "new messages": newMessages, "edges": edges,
 		"voice": voice, "voice refused": voiceRefused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, browser)
 		})
+	}
+}
+
+// edges: nothing cuts off the ring around the message box, and what stands below the list of conversations has a row for the owner's
+// pages and one for the rest.
+func edges(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	for _, width := range []int64{1200, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.look(width, 800, scheme)
+			eval[bool](b, `(document.activeElement.blur(), document.querySelector("#text").focus(), true)`)
+			b.until(`getComputedStyle(document.querySelector(".box")).boxShadow.split(/,(?![^(]*\))/).every((s) => s.includes("inset"))`)
+			b.shot(fmt.Sprintf("edges-%d-%s", width, scheme))
+			if width == 390 {
+				b.click("#menu")
+				b.until(`document.querySelector("#side:popover-open")?.getAnimations().length === 0`)
+				b.shot("edges-drawer-" + scheme)
+			}
+			b.until(`(() => {
+				const [pages, bell, leave] = ["#side .foot a", "#bell", "#leave"].map((e) => document.querySelector(e).getBoundingClientRect());
+				return document.querySelector("#side .foot a").innerText === "Owner's pages" && pages.bottom <= bell.top && bell.top === leave.top &&
+					pages.left === bell.left && bell.right < leave.left;
+			})()`)
+			if width == 390 {
+				eval[bool](b, `(document.querySelector("#side").hidePopover(), true)`)
+			}
+		}
 	}
 }
 

@@ -202,7 +202,7 @@ func (d *apiDocument) checkJSON(pattern string, schema any, text []byte) {
 }
 
 // otherRoutes match what docs/openapi.yaml leaves out: pages, and what has a protocol of its own.
-var otherRoutes = regexp.MustCompile(`^(GET /owner\S*|(GET|POST) /admin/\S+|/admin/|/api/admin/|GET /signin|` +
+var otherRoutes = regexp.MustCompile(`^(GET /owner\S*|(GET|POST) /admin/\S+|/admin/|/api/admin/|GET /signin|GET /favicon.ico|` +
 	`GET /(app|assets|static|oauth)/\S*|/|/v1/|/mcp)$`)
 
 // TestOpenAPIRoutes: docs/openapi.yaml describes every route of the API, and no other.
