@@ -182,7 +182,7 @@ func (t *terminal) html() string {
 // A terminal shows what a program wrote over itself last, in its colours, and where the cursor is.
 func TestReadTerminal(t *testing.T) {
 	shown := &terminal{TB: t, rows: 2}
-	_, _ = io.WriteString(&shown.out, "gone\r\n\x1b[?2004hyou> hi\r\x1b[K\x1b[2m✅ done <1>\x1b[0m\r\nyou> \x1b[1;36mx\x1b[1G")
+	_, _ = io.WriteString(&shown.out, "gone\r\n\x1b[?2004hyou> what is to be done\r\x1b[K\x1b[2m✅ done <1>\x1b[0m\r\nyou> \x1b[1;36mx\x1b[1G")
 	want := `<pre class="terminal"><span class="c2">✅ done &lt;1&gt;</span>` + "\n" +
 		`<span class=" cursor">y</span><span class="">ou&gt; </span><span class="c1 c36">x</span>` + "\n</pre>"
 	if got := shown.html(); got != want {
