@@ -18,11 +18,14 @@ const hourFormat = "2006-01-02T15"
 
 // A record is an hour in the store.
 type record struct {
-	Messages int   `json:"messages,omitempty"`
-	Turns    int   `json:"turns,omitempty"`
-	Failed   int   `json:"failed,omitempty"`
-	Answered int   `json:"answered,omitempty"`
-	Took     []int `json:"took,omitempty"` // durations of answers, milliseconds; at most 60 that stand for all
+	Messages int `json:"messages,omitempty"`
+	Turns    int `json:"turns,omitempty"`
+	Failed   int `json:"failed,omitempty"`
+	Answered int `json:"answered,omitempty"`
+
+	Durations histogram `json:"durations,omitempty"` // of answers
+	// Took is what earlier programs wrote: durations in milliseconds, at most 60 that stand for all.
+	Took []int `json:"took,omitempty"`
 }
 
 // Keep reads the hours in b, and writes those that change until ctx ends, and then once more. It writes every five
@@ -55,15 +58,18 @@ func (c *Counter) take(disk *store.WriteBehind, key string, value []byte) error 
 	defer c.mu.Unlock()
 	h := c.hours[start.Unix()]
 	if h == nil {
-		h = &hour{}
+		h = &hour{took: histogram{}}
 		c.hours[start.Unix()] = h
 	}
 	h.messages += r.Messages
 	h.turns += r.Turns
 	h.failed += r.Failed
 	h.answered += r.Answered
-	for _, ms := range r.Took {
-		h.took = append(h.took, time.Duration(ms)*time.Millisecond)
+	h.took.merge(r.Durations)
+	for i, ms := range r.Took {
+		d := time.Duration(ms) * time.Millisecond
+		n := r.Answered*(i+1)/len(r.Took) - r.Answered*i/len(r.Took)
+		h.took.merge(histogram{binOf(d): bin{n, int64(n * ms)}})
 	}
 	if start.Before(c.began) {
 		c.began = start
@@ -98,11 +104,7 @@ func (c *Counter) write(disk *store.WriteBehind, last bool) {
 
 // record returns what is kept of h.
 func (h *hour) record() record {
-	few := hour{took: append([]time.Duration(nil), h.took...)}
-	few.settle()
-	r := record{Messages: h.messages, Turns: h.turns, Failed: h.failed, Answered: h.answered}
-	for _, d := range few.took {
-		r.Took = append(r.Took, int(d.Milliseconds()))
+	return record{
+		Messages: h.messages, Turns: h.turns, Failed: h.failed, Answered: h.answered, Durations: h.took,
 	}
-	return r
 }

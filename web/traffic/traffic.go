@@ -3,19 +3,13 @@
 package traffic
 
 import (
-	"cmp"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-const (
-	kept    = 31 * 24 * time.Hour // for how long hours are: for 30 days, and the one that has begun
-	samples = 400                 // durations of an hour; of more, as many are drawn by chance …
-	settled = 60                  // … and so many stay when the hour is over
-)
+const kept = 31 * 24 * time.Hour // for how long hours are: for 30 days, and the one that has begun
 
 // A Counter counts. The methods of a nil one do nothing; those of others may be called
 // concurrently.
@@ -30,8 +24,8 @@ type Counter struct {
 type hour struct {
 	messages, turns, failed int
 	answered                int
-	took                    []time.Duration // of answers to people
-	changed                 bool            // since it was written
+	took                    histogram // of answers to people
+	changed                 bool      // since it was written
 }
 
 // New returns a Counter that begins now.
@@ -51,27 +45,11 @@ func (c *Counter) current() *hour {
 	key := time.Now().Truncate(time.Hour).Unix()
 	h := c.hours[key]
 	if h == nil {
-		for _, over := range c.hours {
-			over.settle()
-		}
-		h = &hour{}
+		h = &hour{took: histogram{}}
 		c.hours[key] = h
 	}
 	h.changed = true
 	return h
-}
-
-// settle makes the durations of h few. They stand for the same distribution.
-func (h *hour) settle() {
-	if len(h.took) <= settled {
-		return
-	}
-	slices.Sort(h.took)
-	few := make([]time.Duration, settled)
-	for i := range few {
-		few[i] = h.took[(2*i+1)*len(h.took)/(2*settled)]
-	}
-	h.took = few
 }
 
 // Message counts a message that came in.
@@ -101,11 +79,7 @@ func (c *Counter) Turn(took time.Duration, failed bool) {
 		return
 	}
 	h.answered++
-	if len(h.took) < samples {
-		h.took = append(h.took, took)
-	} else if i := rand.IntN(h.answered); i < samples {
-		h.took[i] = took
-	}
+	h.took.add(took)
 }
 
 // Count is what was counted in some time.
@@ -158,43 +132,19 @@ func (c *Counter) between(start, end time.Time) Count {
 	return count(start, parts)
 }
 
-// A sample stands for several durations.
-type sample struct {
-	took   time.Duration
-	weight float64 // how many
-}
-
 func count(start time.Time, parts []*hour) Count {
 	all := Count{Start: start}
-	var took []sample
+	took := histogram{}
 	for _, h := range parts {
 		all.Messages += h.messages
 		all.Turns += h.turns
 		all.Failed += h.failed
 		all.Answered += h.answered
-		for _, d := range h.took {
-			took = append(took, sample{d, float64(h.answered) / float64(len(h.took))})
-		}
+		took.merge(h.took)
 	}
-	slices.SortFunc(took, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
-	all.Median = quantile(took, .5)
-	all.Percentile95 = quantile(took, .95)
+	all.Median = took.quantile(.5)
+	all.Percentile95 = took.quantile(.95)
 	return all
-}
-
-// quantile returns the shortest duration that so much of all is no longer than: 0 of none.
-func quantile(all []sample, share float64) time.Duration {
-	var sum, sofar float64
-	for _, s := range all {
-		sum += s.weight
-	}
-	for _, s := range all {
-		sofar += s.weight
-		if sofar >= share*sum-1e-6 {
-			return s.took
-		}
-	}
-	return 0
 }
 
 // A Model is what became of the requests to a model since the start.
