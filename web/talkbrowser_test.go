@@ -185,7 +185,7 @@ func TestTalkPages(t *testing.T) {
 	page := read(t, f.want(t, 200, asking{path: "/owner/talks/telegram:42", by: boss}))
 	for _, want := range []string{
 		`href="/api/sessions/telegram:42/export"`, `class="state idle">not allowed`, `class="state bad">failed`, `class="state warn">interrupted`,
-		`class="state busy">running`, `class="state good">done`, "<strong>quieter</strong>", "12\u00a0345 tokens read, 678 written, 0.0312 and more",
+		`class="state busy">running`, `class="state good">done`, "<strong>quieter</strong>", "12\u202f345 tokens read, 678 written, 0.0312 and more",
 		"receipt 0123456789abcdef", "approved by Anna", `class="state idle">Stopped`, "1.2 s", "1 failed", "A new conversation began",
 	} {
 		if !strings.Contains(page, want) {

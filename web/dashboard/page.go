@@ -53,7 +53,7 @@ func (d *Dashboard) money(t Today) g.Node {
 	note := fmt.Sprintf("Not enough yet for a forecast: %d of %d whole days.", t.Forecast.Days, minForecast)
 	if t.Forecast.Known() {
 		from := fmt.Sprintf(", from %d days", t.Forecast.Days)
-		note = "about " + money(t.Forecast.Cost) + " in " + month + from
+		note = "about " + layout.Money(t.Forecast.Cost) + " in " + month + from
 		if !t.Priced {
 			note = "about " + amount(float64(t.Forecast.Tokens)) + " tokens in " + month + from
 		}
@@ -61,7 +61,7 @@ func (d *Dashboard) money(t Today) g.Node {
 	if !t.Priced {
 		return layout.Stat("Money today", "–", note+" No prices are configured.")
 	}
-	cost := money(t.Cost)
+	cost := layout.Money(t.Cost)
 	if t.Partial {
 		cost = "at least " + cost
 	}
@@ -151,7 +151,7 @@ func (d *Dashboard) days(t Today) g.Node {
 	if t.Priced {
 		other = chart.Chart{
 			ID: "money", Title: "Money, last 30 days", Empty: "Nothing was spent in the last 30 days.",
-			Series: []chart.Series{{Name: "money"}}, Format: money,
+			Series: []chart.Series{{Name: "money"}}, Format: layout.Money,
 		}
 	}
 	for i, day := range t.Days {
@@ -285,15 +285,6 @@ func amount(v float64) string {
 		return strconv.FormatFloat(v/unit.size, 'f', places, 64) + unit.name
 	}
 	return strconv.FormatFloat(math.Round(v), 'f', -1, 64)
-}
-
-// money returns an amount of money, which has no currency: it is that of the prices in
-// the config.
-func money(v float64) string {
-	if v > 0 && v < .1 {
-		return fmt.Sprintf("%.4f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
 }
 
 func seconds(v float64) string { return span(time.Duration(v * float64(time.Second))) }

@@ -71,3 +71,18 @@ func TestFrame(t *testing.T) {
 		t.Errorf("%v: %d %s", err, w.Code, w.Body)
 	}
 }
+
+func TestFigures(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "0", 999: "999", 1000: "1\u202f000", 1234567: "1\u202f234\u202f567", 100000: "100\u202f000", -123: "-123", -1234: "-1\u202f234",
+	} {
+		if got := layout.Grouped(n); got != want {
+			t.Errorf("%d is %q", n, got)
+		}
+	}
+	for v, want := range map[float64]string{0: "0.00", .0312: "0.0312", .00004: "0.0000", .1: "0.10", 12.345: "12.35", 1234: "1234.00"} {
+		if got := layout.Money(v); got != want {
+			t.Errorf("%v is %q", v, got)
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -266,7 +265,7 @@ func (p *Pages) limit() string {
 	tokens, money := p.Limit()
 	var limits []string
 	if tokens > 0 {
-		limits = append(limits, grouped(tokens)+" tokens")
+		limits = append(limits, layout.Grouped(tokens)+" tokens")
 	}
 	if money > 0 {
 		limits = append(limits, fmt.Sprintf("%.2f in money", money))
@@ -321,14 +320,6 @@ func idButton(path, id, label, question string) g.Node {
 		layout.Confirmation(question), h.Aria("label", label+" "+id), g.Text(label))
 }
 
-// grouped writes n with a space between groups of three digits.
-func grouped(n int) string {
-	if n < 1000 {
-		return strconv.Itoa(n)
-	}
-	return grouped(n/1000) + fmt.Sprintf("\u00a0%03d", n%1000)
-}
-
 func used(u Used) string {
 	if u.Answers+u.Tokens == 0 {
 		return ""
@@ -337,9 +328,9 @@ func used(u Used) string {
 	if u.Answers == 1 {
 		answers = "answer"
 	}
-	text := fmt.Sprintf("%d %s, %s tokens", u.Answers, answers, grouped(u.Tokens))
+	text := fmt.Sprintf("%d %s, %s tokens", u.Answers, answers, layout.Grouped(u.Tokens))
 	if u.Cost > 0 {
-		text += fmt.Sprintf(", %.2f", u.Cost)
+		text += ", " + layout.Money(u.Cost)
 	}
 	return text
 }

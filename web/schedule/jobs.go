@@ -96,15 +96,15 @@ func (v *view) costOf(j scheduler.Job) string {
 	case !told.Known:
 		return "not known yet"
 	}
-	text := grouped(told.RunTokens) + " tokens"
+	text := layout.Grouped(told.RunTokens) + " tokens"
 	if told.RunCost > 0 {
-		text += ", " + money(told.RunCost)
+		text += ", " + layout.Money(told.RunCost)
 	}
 	if told.RunSeconds > 0 {
 		text += ", " + (time.Duration(told.RunSeconds) * time.Second).String()
 	}
 	if told.Runs > 1 {
-		text += fmt.Sprintf("; × %s in 7 days", grouped(told.Runs))
+		text += fmt.Sprintf("; × %s in 7 days", layout.Grouped(told.Runs))
 	}
 	return text
 }
@@ -199,10 +199,10 @@ func (v *view) runs(j scheduler.Job) g.Group {
 			more = append(more, r.Took().String())
 		}
 		if r.Tokens > 0 {
-			more = append(more, grouped(r.Tokens)+" tokens")
+			more = append(more, layout.Grouped(r.Tokens)+" tokens")
 		}
 		if r.Cost > 0 {
-			more = append(more, money(r.Cost))
+			more = append(more, layout.Money(r.Cost))
 		}
 		return h.Li(
 			h.Span(h.Class("times"), g.Text(v.dayAndTime(r.Due))), g.Text(" "),

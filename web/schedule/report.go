@@ -31,11 +31,11 @@ func (p *Pages) rehearsalFrame(r rehearsal.Report, n int) layout.Frame {
 			g.Text("Ask the model once per job"))
 	}
 	figures := []g.Node{
-		layout.Stat("Runs", grouped(r.Runs), "until "+r.Until.In(p.Zone).Format("Mon 2 Jan 15:04")),
+		layout.Stat("Runs", layout.Grouped(r.Runs), "until "+r.Until.In(p.Zone).Format("Mon 2 Jan 15:04")),
 		layout.Stat("Tokens", tokensOf(r), unknownNote(r)),
 	}
 	if r.Cost > 0 {
-		figures = append(figures, layout.Stat("Money", money(r.Cost), "as far as prices are known"))
+		figures = append(figures, layout.Stat("Money", layout.Money(r.Cost), "as far as prices are known"))
 	}
 	return layout.Frame{
 		Path: rehearsalPath, Title: "Rehearsal", Lead: lead,
@@ -64,7 +64,7 @@ func tokensOf(r rehearsal.Report) string {
 	if !r.TokensKnown() {
 		return "not known yet"
 	}
-	return grouped(r.Tokens)
+	return layout.Grouped(r.Tokens)
 }
 
 // askQuestion says what asking each job once takes.
@@ -96,11 +96,11 @@ func (p *Pages) table(r rehearsal.Report) g.Node {
 		if len(j.Times) > 0 {
 			first = j.Times[0].In(p.Zone).Format("Mon 2 Jan 15:04")
 		}
-		tokens, cost := grouped(j.Tokens), money(j.Cost)
+		tokens, cost := layout.Grouped(j.Tokens), layout.Money(j.Cost)
 		if !j.Known {
 			tokens, cost = "not known yet", "–"
 		}
-		runs := grouped(j.Runs)
+		runs := layout.Grouped(j.Runs)
 		if j.Skipped > 0 {
 			runs += fmt.Sprintf(" (%d skipped)", j.Skipped)
 		}
@@ -128,7 +128,7 @@ func answer(a *rehearsal.Answer) g.Node {
 	}
 	took := (time.Duration(a.Seconds) * time.Second).String()
 	all := g.Group{h.P(layout.Status(state, a.Outcome), g.Text(" "),
-		h.Small(g.Text(grouped(a.Tokens)+" tokens, "+took)))}
+		h.Small(g.Text(layout.Grouped(a.Tokens)+" tokens, "+took)))}
 	if a.Text != "" && len(a.Sends) == 0 {
 		all = append(all, h.P(h.Class("text"), g.Text(a.Text)))
 	}

@@ -69,30 +69,13 @@ func (v *view) figures() g.Node {
 	}
 	all := []g.Node{
 		soonest,
-		layout.Stat("Runs in 7 days", grouped(v.week.Runs), ""),
+		layout.Stat("Runs in 7 days", layout.Grouped(v.week.Runs), ""),
 		layout.Stat("Tokens in 7 days", tokensOf(v.week), unknown),
 	}
 	if v.week.Cost > 0 {
-		all = append(all, layout.Stat("Money in 7 days", money(v.week.Cost), "as far as prices are known"))
+		all = append(all, layout.Stat("Money in 7 days", layout.Money(v.week.Cost), "as far as prices are known"))
 	}
 	return layout.Stats(all...)
-}
-
-// grouped returns a number with its thousands apart.
-func grouped(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "\u202f" + text[i:]
-	}
-	return text
-}
-
-// money returns an amount with as many digits as it needs.
-func money(x float64) string {
-	if x < .1 {
-		return fmt.Sprintf("%.4f", x)
-	}
-	return fmt.Sprintf("%.2f", x)
 }
 
 // dayAndTime returns a time near now for people.

@@ -113,17 +113,18 @@ func (p *Pages) totals(turns []chat.Turn) g.Node {
 	if sum.Read+sum.Written == 0 {
 		note = "nothing was used"
 	} else if sum.Unpriced < sum.Read+sum.Written {
-		cost = money(sum.Cost)
+		cost = layout.Money(sum.Cost)
 		note = "by the prices of today"
 		if sum.Unpriced > 0 {
 			note = "and more: some prices are not known"
 		}
 	}
+	when := "since " + p.moment(began, now) + ", the last at " + p.moment(last, now)
 	return layout.Stats(
-		layout.Stat("Turns", grouped(answered), "since "+p.moment(began, now)+", the last at "+p.moment(last, now)),
-		layout.Stat("Steps", grouped(calls), trouble),
-		layout.Stat("Tokens", grouped(sum.Read+sum.Written),
-			grouped(sum.Read)+" read, "+grouped(sum.Written)+" written"),
+		layout.Stat("Turns", layout.Grouped(answered), when),
+		layout.Stat("Steps", layout.Grouped(calls), trouble),
+		layout.Stat("Tokens", layout.Grouped(sum.Read+sum.Written),
+			layout.Grouped(sum.Read)+" read, "+layout.Grouped(sum.Written)+" written"),
 		layout.Stat("Money", cost, note),
 	)
 }
@@ -170,9 +171,9 @@ func (p *Pages) turn(t chat.Turn) g.Node {
 
 // spent says what a turn took.
 func spent(t chat.Turn) string {
-	text := fmt.Sprintf("%s tokens read, %s written", grouped(t.Read), grouped(t.Written))
+	text := fmt.Sprintf("%s tokens read, %s written", layout.Grouped(t.Read), layout.Grouped(t.Written))
 	if t.Unpriced < t.Read+t.Written {
-		text += ", " + money(t.Cost)
+		text += ", " + layout.Money(t.Cost)
 		if t.Unpriced > 0 {
 			text += " and more"
 		}
@@ -324,20 +325,4 @@ func took(ms int64) string {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	return fmt.Sprintf("%.0f min", d.Minutes())
-}
-
-// money returns an amount, which has the currency of the prices in the config.
-func money(v float64) string {
-	if v > 0 && v < .1 {
-		return fmt.Sprintf("%.4f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
-}
-
-// grouped writes n with a space between groups of three digits.
-func grouped(n int) string {
-	if n < 1000 {
-		return strconv.Itoa(n)
-	}
-	return grouped(n/1000) + fmt.Sprintf("\u00a0%03d", n%1000)
 }
