@@ -67,6 +67,12 @@ func TestSpeechIsNoStep(t *testing.T) {
 	if line, taken := Summarize(say, kit, []chat.Step{spoke}, answers); line != "" || taken == nil || taken.All != 0 {
 		t.Errorf("words only: %q, %+v", line, taken)
 	}
+	if line, taken := Summarize(say, kit, []chat.Step{{Call: "9", Tool: "look_up", State: chat.Done}}, nil); line == "" || taken == nil || taken.All != 1 {
+		t.Errorf("a step of a turn in which no model answered: %q, %+v", line, taken)
+	}
+	if line, taken := Summarize(say, kit, nil, nil); line != "" || taken != nil {
+		t.Errorf("a turn in which no model answered: %q, %+v", line, taken)
+	}
 	answers[0].Calls = append(answers[0].Calls, there)
 	if line, taken := Summarize(say, kit, []chat.Step{spoke, elsewhere}, answers); line == "" || taken == nil || taken.All != 1 {
 		t.Errorf("with words for others: %q, %+v", line, taken)

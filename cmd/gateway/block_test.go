@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"parley/channels/telegram/telegramtest"
 	"parley/llm"
@@ -68,6 +71,49 @@ func TestBlock(t *testing.T) {
 	if status != 200 || !strings.Contains(body, "owners: one is needed at least") {
 		t.Errorf("the last owner is taken away: %d %s", status, body)
 	}
+}
+
+// TestBlockedStream: the stream of somebody's page ends when they are blocked, and nobody else's does.
+func TestBlockedStream(t *testing.T) {
+	t.Parallel()
+	s := newTestGateway(t, echo)
+	s.start()
+	owner := s.visit()
+	ctx, cancel := context.WithTimeout(t.Context(), waitTime)
+	defer cancel()
+	open := func(v *visitor) io.ReadCloser {
+		t.Helper()
+		req, err := http.NewRequestWithContext(ctx, "GET", v.base+"/c/"+v.conversation()+"/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := v.Do(req)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+		return resp.Body
+	}
+	theirs, other := open(s.invite("anna")), open(s.invite("bert"))
+	defer theirs.Close()
+	defer other.Close()
+	if status, body := owner.do("POST", "/api/people/block", map[string]string{"id": "web:anna"}); status != 204 {
+		t.Fatalf("block: %d %s", status, body)
+	}
+	if _, err := io.Copy(io.Discard, theirs); ctx.Err() != nil {
+		t.Fatalf("the stream goes on: %v", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, other)
+	}()
+	select {
+	case <-ended:
+		t.Error("the stream of somebody else has ended")
+	case <-time.After(100 * time.Millisecond):
+	}
+	cancel()
+	<-ended
 }
 
 // TestBlockedGroup: in a group that is blocked its members are not heard any more. Owners are, and what runs for them

@@ -301,10 +301,19 @@ func TestCounts(t *testing.T) {
 	if taken["telegram:7"] != 100 || taken["telegram:8"] != 100 {
 		t.Errorf("the usage is %v", spent)
 	}
-	g.limits = budget.Limits{Person: budget.Limit{Turns: 1}}
+	r, err := g.rehearser().Ask(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b"} {
+		if a := answerOf(t, r, id); a.Outcome != "refused" || !strings.Contains(a.Text, "100 of 100") {
+			t.Errorf("beyond its tokens, %s is %+v", id, a)
+		}
+	}
+	g.limits = budget.Limits{Person: budget.Limit{Turns: 1}} // what was refused counts for none
 	g.add(scheduler.Job{ID: "c", Text: "Third.", Schedule: daily, By: chat.Sender{ID: "9", Role: chat.User}})
 	g.model.Add(answer)
-	r, err := g.rehearser().Ask(t.Context(), 2)
+	r, err = g.rehearser().Ask(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,6 +333,32 @@ func TestCounts(t *testing.T) {
 	}
 	if a := answerOf(t, r, "a"); len(g.acted) != 1 || a.Outcome != "refused" || !strings.Contains(a.Text, "2 of 2") || len(a.Sends) > 0 {
 		t.Errorf("at a limit on the way it is %+v", a)
+	}
+}
+
+// A job that only calls a tool needs no model, and so no tokens.
+func TestToolsNeedNoTokens(t *testing.T) {
+	g := newGateway(t)
+	daily := scheduler.Schedule{Every: 24 * time.Hour}
+	g.add(scheduler.Job{ID: "a", Text: "First.", Schedule: daily})
+	g.add(scheduler.Job{ID: "b", Tool: "look_up", Schedule: daily})
+	answer := llmtest.Text("Well.")
+	answer.Usage = llm.Usage{In: 60, Out: 40}
+	g.model.Add(answer)
+	g.role = func(string) (chat.Role, error) { return chat.User, nil }
+	if _, err := g.rehearser().Ask(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	g.limits.Person.Tokens = 100
+	r, err := g.rehearser().Ask(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answerOf(t, r, "a"); a.Outcome != "refused" {
+		t.Errorf("beyond its tokens a job is %+v", a)
+	}
+	if b := answerOf(t, r, "b"); b.Outcome != "answered" || len(g.acted) != 2 {
+		t.Errorf("one without a model is %+v, %q", b, g.acted)
 	}
 }
 
