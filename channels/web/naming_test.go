@@ -79,6 +79,26 @@ func TestTitleOfAModel(t *testing.T) {
 	}
 }
 
+// TestTitleTries: a model that makes no title of a conversation is asked twice, and no more.
+func TestTitleTries(t *testing.T) {
+	s := mem.New()
+	begun := make(chan bool, 10)
+	h := open(t, s, named(s, func(context.Context, titles.Beginning) (string, error) {
+		begun <- true
+		return "", nil
+	}))
+	h.hear(nil)
+	h.say("ann", "first", "message-1", "Bread")
+	h.reply("ann", "first", "reply-1", "Flour and water.")
+	<-begun // the first time; the service tries again after a minute
+	for try, want := range []bool{true, false, false} {
+		b, err := titledPage{h.Channel}.BeginTitle(t.Context(), h.address("ann", "first"))
+		if err != nil || (b != nil) != want {
+			t.Errorf("try %d: %+v, %v", try+2, b, err)
+		}
+	}
+}
+
 // TestTitleOfAPerson: a title that the person has given stays, also if they give it while the model thinks, or gave it
 // before titles were made by models.
 func TestTitleOfAPerson(t *testing.T) {
