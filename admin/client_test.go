@@ -11,6 +11,8 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -46,9 +48,13 @@ func TestCloseWaitsForOpen(t *testing.T) {
 // TestGatewayEndsWhileAsked: what only reads is asked again when the gateway ends before it has answered, and nothing
 // that changes something is.
 func TestGatewayEndsWhileAsked(t *testing.T) {
-	asked := map[string]int{}
+	var asked sync.Map // by method: *atomic.Int64
+	times := func(method string) *atomic.Int64 {
+		n, _ := asked.LoadOrStore(method, new(atomic.Int64))
+		return n.(*atomic.Int64)
+	}
 	c, _ := newServedClient(t, func(w http.ResponseWriter, r *http.Request) {
-		if asked[r.Method]++; asked[r.Method] > 1 {
+		if times(r.Method).Add(1) > 1 {
 			fmt.Fprint(w, "{}")
 			return
 		}
@@ -59,11 +65,11 @@ func TestGatewayEndsWhileAsked(t *testing.T) {
 		}
 		_ = conn.Close()
 	})
-	if err := c.Ask(t.Context(), "GET", "/api/status", nil, nil); err != nil || asked["GET"] != 2 {
-		t.Errorf("a question ended with %v after %d times", err, asked["GET"])
+	if err := c.Ask(t.Context(), "GET", "/api/status", nil, nil); err != nil || times("GET").Load() != 2 {
+		t.Errorf("a question ended with %v after %d times", err, times("GET").Load())
 	}
-	if err := c.Ask(t.Context(), "POST", "/api/jobs", nil, nil); err == nil || asked["POST"] != 1 {
-		t.Errorf("a change ended with %v after %d times", err, asked["POST"])
+	if err := c.Ask(t.Context(), "POST", "/api/jobs", nil, nil); err == nil || times("POST").Load() != 1 {
+		t.Errorf("a change ended with %v after %d times", err, times("POST").Load())
 	}
 }
 
