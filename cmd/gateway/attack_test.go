@@ -573,7 +573,7 @@ func TestAttacks(t *testing.T) {
 		if out, code := w.run("", "cron", "run", "dream"); code != 0 {
 			t.Fatal(out)
 		}
-		w.job("dream", "over", func(j scheduler.Job) bool { return len(j.Runs) == n && j.Runs[n-1].Outcome == scheduler.Done })
+		w.jobWithin(4*waitTime, "dream", "over", func(j scheduler.Job) bool { return len(j.Runs) == n && j.Runs[n-1].Outcome == scheduler.Done })
 	}
 	dream(1)
 	w.start() // it was killed

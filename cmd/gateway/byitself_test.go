@@ -105,7 +105,13 @@ func (w *testGateway) jobs() (all []scheduler.Job) {
 // job waits until ok is true of the job of that ID, and returns it.
 func (w *testGateway) job(id, what string, ok func(scheduler.Job) bool) (j scheduler.Job) {
 	w.t.Helper()
-	for late := time.Now().Add(waitTime); time.Now().Before(late); soon(w.t.Context()) {
+	return w.jobWithin(waitTime, id, what, ok)
+}
+
+// jobWithin is job for what takes longer.
+func (w *testGateway) jobWithin(limit time.Duration, id, what string, ok func(scheduler.Job) bool) (j scheduler.Job) {
+	w.t.Helper()
+	for late := time.Now().Add(limit); time.Now().Before(late); soon(w.t.Context()) {
 		all := w.jobs()
 		if i := slices.IndexFunc(all, func(j scheduler.Job) bool { return j.ID == id }); i >= 0 {
 			if j = all[i]; ok(j) {

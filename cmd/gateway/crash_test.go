@@ -346,7 +346,7 @@ func strikes() (all []strike, at map[string][]strike) {
 			{"in the log, not confirmed", "plain", nth(1, "message you")},
 			{"confirmed", "plain", nth(1, "after say")},
 			{"part of it shown", "slow", nth(1, "draft")},
-			{"in a tool", "tell", nth(1, "step")},
+			{"in a tool", "tell", nth(1, "message parley")},
 			{"shown", "plain", nth(1, "message parley")},
 		},
 	}

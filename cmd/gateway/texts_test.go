@@ -143,7 +143,7 @@ func TestStepsFromCatalogue(t *testing.T) {
 			all = append(all, offered...)
 		}
 		data := regexp.MustCompile(`\b(tea|telegram)\b`)
-		args := map[string]any{"text": "tea", "chat": "telegram:42", "message": "tea", "every_seconds": 60}
+		args := map[string]any{"action": "add", "text": "tea", "chat": "telegram:42", "message": "tea", "every_seconds": 60}
 		for _, name := range []string{"path", "pattern", "url", "query"} {
 			args[name] = "tea"
 		}
