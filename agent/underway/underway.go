@@ -115,10 +115,9 @@ func (l List) Stop(ctx context.Context, id, who string) (chat.Work, error) {
 	return w, l.Subagents.CancelAll(ctx, waitedFor)
 }
 
-// StopAll stops what is under way for whoever is selects, as who asks: their turns, runs of their jobs, subagents, and
-// commands. Owners' own work goes on, also in a group that is blocked: an owner is still heard there.
-func (l List) StopAll(ctx context.Context, is func(at chat.Address, from chat.Sender) bool, who string) error {
-	theirs := func(at chat.Address, from chat.Sender) bool { return from.Role != chat.Owner && is(at, from) }
+// StopAll stops what is under way for those who theirs selects, as who asks: their turns, runs of their jobs,
+// subagents, and commands. The role of a sender is the one that they had when the work began.
+func (l List) StopAll(ctx context.Context, theirs func(at chat.Address, from chat.Sender) bool, who string) error {
 	ids := map[string]bool{}
 	for session, a := range l.Activities.All() {
 		if theirs(a.At, a.From) {

@@ -111,7 +111,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// StopAll stops what is under way for somebody, and nothing of others or of owners.
+// StopAll stops what is under way for somebody, also if they were an owner when it began, and nothing of others.
 func TestStopAll(t *testing.T) {
 	ctx := t.Context()
 	var stopped []string
@@ -149,6 +149,7 @@ func TestStopAll(t *testing.T) {
 		{ID: "c2", Session: "net:3", At: chatOf("3"), From: chat.Sender{ID: "3", Role: chat.User}},
 		{ID: "c3", Session: "net:99", At: chatOf("99"), From: bert}, // a direct message on Discord
 		{ID: "c4", Session: "net:2/8", At: chatOf("2"), From: chat.Sender{ID: "1", Role: chat.Owner}},
+		{ID: "c6", Session: "net:98", At: chatOf("98"), From: chat.Sender{ID: "2", Role: chat.Owner}}, // an owner then
 		{ID: "c5", Session: "other:2", At: chat.Address{Channel: "other", Chat: "2"}, From: bert},
 	}
 	l := underway.List{Activities: acts, Subagents: super, Background: subagents.Background{
@@ -157,13 +158,13 @@ func TestStopAll(t *testing.T) {
 	}}
 	stopped = nil
 	is := func(at chat.Address, from chat.Sender) bool {
-		return at.Channel == "net" && (from.ID == "2" || at.Chat == "2")
+		return at.Channel == "net" && (from.ID == "2" || at.Chat == "2") && from.ID != "1"
 	}
 	if err := l.StopAll(ctx, is, "Anna"); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(stopped)
-	if want := []string{"agent:aaaaaaaa", "c1", "c3", "net:-100", "net:2"}; !slices.Equal(stopped, want) {
+	if want := []string{"agent:aaaaaaaa", "c1", "c3", "c6", "net:-100", "net:2"}; !slices.Equal(stopped, want) {
 		t.Errorf("stopped %q, want %q", stopped, want)
 	}
 }

@@ -64,8 +64,11 @@ func (m *Manager) Edit(ctx context.Context, id, to string, c Change, enabled *bo
 // the call: repeating an order under the same key runs nothing again.
 func (m *Manager) Order(ctx context.Context, a Asker, key string, o Order) (Answer, error) {
 	answer, err := m.do(ctx, a, key, o, English(m.Zone))
+	if err != nil {
+		return answer, err
+	}
 	answer.Shown = m.tip(o.Action, answer.about, time.Now())
-	return answer, err
+	return answer, nil
 }
 
 func (m *Manager) do(ctx context.Context, a Asker, key string, o Order, say Texts) (Answer, error) {

@@ -33,5 +33,9 @@ func TestStepsOfJobs(t *testing.T) {
 		} {
 			w.says(tip(c.o), c.want)
 		}
+		failed := Order{Action: "edit", ID: "e", Change: Change{Cron: "nonsense"}}
+		if r, err := w.Order(t.Context(), inPrivate, "", failed); err == nil || r.Shown != "" {
+			t.Errorf("of what failed with %v people see %q", err, r.Shown)
+		}
 	})
 }

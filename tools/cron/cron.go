@@ -108,7 +108,7 @@ func preview(say texts.Steps, partial map[string]any) string {
 		return strings.TrimSpace(text("action") + " " + text("job_id"))
 	}
 	name := cmp.Or(text("name"), text("message"))
-	seconds, _ := partial["every_seconds"].(float64)
+	seconds, _ := partial["every_seconds"].(int64)
 	span := time.Duration(min(max(seconds, 0), math.MaxInt32)) * time.Second
 	switch how := (when.Schedule{Every: span, Cron: text("cron_expr")}); {
 	case name == "":

@@ -17,6 +17,7 @@ import (
 	"parley/scheduler/jobs"
 	"parley/texts"
 	"parley/tools"
+	"parley/tools/arguments"
 )
 
 var update = flag.Bool("update", false, "rewrite the files in testdata")
@@ -200,11 +201,7 @@ func TestC015Preview(t *testing.T) {
 		`{}`:                                  "",
 		`{"action":null,"message":7,"at":""}`: "",
 	} {
-		var partial map[string]any
-		if err := json.Unmarshal([]byte(args), &partial); err != nil {
-			t.Fatal(err)
-		}
-		if got := New(nil).Preview(texts.English().Agent.Steps, partial); got != want {
+		if got := New(nil).Preview(texts.English().Agent.Steps, arguments.Partial(args)); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}

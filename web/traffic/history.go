@@ -69,7 +69,7 @@ func (c *Counter) take(disk *store.WriteBehind, key string, value []byte) error 
 	for i, ms := range r.Took {
 		d := time.Duration(ms) * time.Millisecond
 		n := r.Answered*(i+1)/len(r.Took) - r.Answered*i/len(r.Took)
-		h.took.merge(histogram{binOf(d): bin{n, int64(n * ms)}})
+		h.took.merge(histogram{binOf(d): bin{n, int64(n) * int64(ms)}})
 	}
 	if start.Before(c.began) {
 		c.began = start

@@ -58,13 +58,15 @@ func (p People) names(ctx context.Context) (map[string]string, error) {
 	return names, nil
 }
 
-// stop ends what is under way for the person or the group with that ID on channel.
+// stop ends what is under way for the person or the group with that ID on channel. The work of those who are owners by
+// now goes on, also in a group that is blocked: they are still heard there.
 func (p People) stop(ctx context.Context, channel, id, who string) error {
 	if channel == "web" {
 		p.Web().Disconnect(id)
 	}
 	is := func(at chat.Address, from chat.Sender) bool {
-		return at.Channel == channel && (from.ID == id || at.Chat == id)
+		isOwner := p.Hub.Access().Rules().Role(at.Channel, from.ID) == chat.Owner
+		return at.Channel == channel && (from.ID == id || at.Chat == id) && !isOwner
 	}
 	return p.Pool.Underway().StopAll(ctx, is, who)
 }

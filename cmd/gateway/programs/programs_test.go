@@ -70,7 +70,7 @@ func whoseCommands(t *testing.T) {
 	l := underway.New(activity.NewSet(), subagents.New(subagents.Config{Bucket: mem.New().Bucket(store.BucketSubagents)}), Background(s))
 	left := func(id string, want int) {
 		t.Helper()
-		is := func(at chat.Address, from chat.Sender) bool { return from.ID == id || at.Chat == id }
+		is := func(at chat.Address, from chat.Sender) bool { return (from.ID == id || at.Chat == id) && from != owner }
 		if err := l.StopAll(ctx, is, "an owner"); err != nil {
 			t.Fatal(err)
 		}
