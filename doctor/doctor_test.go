@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/llm"
+	"parley/store/bolt"
 	"parley/web"
 )
 
@@ -85,6 +86,51 @@ func TestStore(t *testing.T) {
 		{check(writeFile(t, "parley.db.mark", ""), nil, nil), Fail, "is missing"},
 		{check(copies, nil, nil), Fail, "is gone, though there are copies of it"},
 		{check(t.TempDir(), nil, nil), OK, "is not there yet"},
+	})
+}
+
+// A file that 32 bits cannot use is not called damaged, and before it is full, doctor warns, whether a gateway runs
+// or not.
+func TestStoreOf32Bits(t *testing.T) {
+	const most = 1 << 30
+	sized := func(mib int64) (dir string) {
+		dir = writeFile(t, "parley.db", "a store")
+		if err := os.Truncate(filepath.Join(dir, "parley.db"), mib<<20); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	probe := func(context.Context, string) ([]string, error) { return nil, errors.New("it was probed") }
+	store := func(dir string, most int) Store { return Store{DataDir: dir, MaxBytes: most, Probe: probe} }
+	ctx := t.Context()
+	var stopped Gateway
+	running := Gateway{PID: 7, Status: func(context.Context) (web.Overview, error) { return web.Overview{}, nil }}
+	large := store(sized(1025), most).Check(ctx, stopped)
+	if !strings.Contains(large.Advice, "64-bit machine") {
+		t.Errorf("advice about a file that is too large: %q", large.Advice)
+	}
+	dir := t.TempDir()
+	s, err := bolt.Open(ctx, bolt.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "parley.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int(info.Size())
+	whole := func(most int) Finding { return Store{DataDir: dir, MaxBytes: most}.Check(ctx, stopped) }
+	wantFindings(t, []findingCase{
+		{large, Fail, "has 1025 MiB, more than the 1024"},
+		{store(sized(1024), most).Check(ctx, stopped), Fail, "it was probed"},
+		{store(sized(899), most).Check(ctx, running), OK, "no damage"},
+		{store(sized(900), most).Check(ctx, running), Warn, "has 900 of the 1024 MiB"},
+		{whole(size), Warn, "not even deletions"},
+		{whole(2 * size), OK, "is whole"},
+		{whole(0), OK, "is whole"},
 	})
 }
 

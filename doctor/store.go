@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ type Store struct {
 	DataDir string
 	Restore func(file string) string // the command that restores file
 
+	// MaxBytes is how large the file may get; 0: [bolt.MaxFile].
+	MaxBytes int
+
 	// Probe reads the whole file; nil: [bolt.Probe].
 	Probe func(ctx context.Context, file string) (damaged []string, err error)
 }
@@ -31,16 +35,20 @@ func (s Store) Check(ctx context.Context, g Gateway) Finding {
 		return Finding{Warn, "in memory: everything is forgotten at the end", advice}
 	case s.Type != "" && s.Type != "bolt":
 		return Finding{OK, "configured: " + s.Type, ""}
-	case g.Runs():
-		return g.storeFinding(ctx)
 	}
 	file := filepath.Join(s.DataDir, backup.StoreFile)
+	if g.Runs() {
+		return s.warnOfSize(file, g.storeFinding(ctx))
+	}
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s.missing(file)
 	case err == nil && info.Size() == 0:
 		return Finding{Fail, file + " is empty", s.restoreAdvice()}
+	}
+	if err := bolt.CheckSize(file, s.maxBytes()); err != nil {
+		return Finding{Fail, err.Error(), "move " + s.DataDir + " to a 64-bit machine, and try parley doctor there"}
 	}
 	segments, _ := filepath.Glob(filepath.Join(bolt.LogOf(file), "*")) // the pattern is valid
 	for _, path := range append(backup.Existing(filepath.Join(s.DataDir, "lock"), file+".mark", file), segments...) {
@@ -76,7 +84,24 @@ func (s Store) Check(ctx context.Context, g Gateway) Finding {
 		advice := "put the right file back; with this one parley run does not start, and says how to go on"
 		return Finding{Fail, err.Error(), advice}
 	}
-	return Finding{OK, file + " is whole", ""}
+	return s.warnOfSize(file, Finding{OK, file + " is whole", ""})
+}
+
+// maxBytes returns how large the file may get; 0 is no limit.
+func (s Store) maxBytes() int { return cmp.Or(s.MaxBytes, bolt.MaxFile()) }
+
+// warnOfSize returns f, or if that is OK and the file will soon be as large as it may get, a
+// warning: then it is too late for deletions. Of 1 GiB it leaves 124 MiB.
+func (s Store) warnOfSize(file string, f Finding) Finding {
+	most := s.maxBytes()
+	info, err := os.Stat(file)
+	if f.Status != OK || most == 0 || err != nil || info.Size() < int64(most/1024*900) {
+		return f
+	}
+	const full = "once it is full, not even deletions are possible"
+	text := fmt.Sprintf("%s has %d of the %d MiB that it may have with 32 bits; "+full, file, info.Size()>>20, most>>20)
+	advice := "set shorter times in retention before it is full, or move " + s.DataDir + " to a 64-bit machine"
+	return Finding{Warn, text, advice}
 }
 
 func (s Store) restoreAdvice() string {

@@ -22,7 +22,7 @@ import (
 	"parley/store/storetest"
 )
 
-const fullSpeed = 1 << 40 // bytes a second
+const fullSpeed = 1 << 30 // bytes a second
 
 // contents returns all entries and sequences of the file, but what it says about itself.
 func contents(t *testing.T, s *Store) map[string]string {

@@ -46,7 +46,7 @@ func writeForEver(args []string) error {
 	}()
 	go func() {
 		for {
-			if err := s.Compact(context.Background(), 1<<40); err != nil {
+			if err := s.Compact(context.Background(), 1<<30); err != nil {
 				failed <- err
 			}
 			time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)

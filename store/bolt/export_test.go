@@ -22,9 +22,6 @@ func (s *Store) Used() (size int64) {
 // LimitFile sets how large the file may get, in bytes; 0 is no limit.
 func (s *Store) LimitFile(most int) { s.db.bolt().MaxSize = most }
 
-// CheckSize is checkSize.
-func CheckSize(path string, most int) error { return checkSize(path, most) }
-
 // MarkNow makes the next commit update the mark.
 func (s *Store) MarkNow() { s.writer.marked = time.Time{} }
 

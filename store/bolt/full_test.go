@@ -46,7 +46,7 @@ func fullDisk(dir string, free func() error) error {
 			full, n = 0, seq
 		}
 	}
-	if err := s.Compact(ctx, 1<<40); !errors.Is(err, store.ErrFull) {
+	if err := s.Compact(ctx, 1<<30); !errors.Is(err, store.ErrFull) {
 		return fmt.Errorf("compact on a full disk: %w, want ErrFull", err)
 	}
 	if err := holds(s, n, 1); err != nil {
@@ -133,6 +133,9 @@ func TestFullFile(t *testing.T) {
 	}
 	if err := holds(s, n, 0); err != nil {
 		t.Error("full:", err)
+	}
+	if err := l.Trim(ctx, n); !errors.Is(err, store.ErrFull) { // as docs/deploy.md says
+		t.Errorf("trim when full: %v, want ErrFull", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

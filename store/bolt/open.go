@@ -65,7 +65,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 func open(ctx context.Context, cfg Config) (*Store, error) {
 	path := filepath.Join(cfg.Dir, fileName)
-	if err := checkSize(path, maxFile()); err != nil {
+	if err := CheckSize(path, MaxFile()); err != nil {
 		return nil, err
 	}
 	if err := compact.RemoveDraft(path); err != nil {
@@ -302,21 +302,22 @@ func options() *bbolt.Options {
 	if strconv.IntSize == 64 {
 		o.InitialMmapSize = initialMap
 	}
-	o.MaxSize = maxFile()
+	o.MaxSize = MaxFile()
 	return o
 }
 
-// maxFile returns how large the file may get; 0 is no limit. It is mapped as a whole, for which 32 bits have no more
-// addresses than these in a row.
-func maxFile() int {
+// MaxFile returns how large the file may get, in bytes; 0 is no limit. It is mapped as a whole, for which 32 bits have
+// no more addresses than these in a row. When it is full, deletions are refused, too: they need pages first.
+func MaxFile() int {
 	if strconv.IntSize == 64 {
 		return 0
 	}
 	return 1 << 30
 }
 
-// checkSize returns an error if the file at path is larger than most, unless that is 0: bbolt would call it damaged.
-func checkSize(path string, most int) error {
+// CheckSize returns an error if the file at path is larger than most, unless that is 0: bbolt would call it damaged.
+// Open does so with [MaxFile].
+func CheckSize(path string, most int) error {
 	info, err := os.Stat(path)
 	if err != nil || most == 0 || info.Size() <= int64(most) {
 		return nil // whether it is there is looked at later

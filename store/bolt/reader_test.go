@@ -29,10 +29,10 @@ func TestReadersDuringCompactions(t *testing.T) {
 		var all sync.WaitGroup
 		path := filepath.Join(dir, "backup")
 		var err2 error
-		all.Go(func() { err = s.Compact(ctx, 1<<40) })
+		all.Go(func() { err = s.Compact(ctx, 1<<30) })
 		all.Go(func() { err2 = s.Backup(ctx, path) })
 		all.Wait()
-		return errors.Join(err, err2, os.Remove(path), s.Verify(ctx, 1<<40, func(where string) { t.Error(where) }))
+		return errors.Join(err, err2, os.Remove(path), s.Verify(ctx, 1<<30, func(where string) { t.Error(where) }))
 	})
 }
 

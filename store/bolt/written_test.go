@@ -535,7 +535,7 @@ func TestKilledAroundCompaction(t *testing.T) {
 func TestWrongNotes(t *testing.T) {
 	for _, note := range [][]byte{
 		{0}, {0, 0x80}, {0, 1, 2, 3}, {0, 7, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1},
-		pages.Note{Tx: 1 << 40}.Encode(),
+		pages.Note{Tx: 1 << 30}.Encode(),
 	} {
 		s := storeOfManyPages(t)
 		dir := filepath.Dir(s.db.path)

@@ -69,8 +69,8 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 // read.
 var controls = []uint32{
 	unix.TIOCSTI, unix.TIOCLINUX,
-	unix.FS_IOC_SETFLAGS,
-	0x40046602, // FS_IOC32_SETFLAGS
+	0x40086602, // FS_IOC_SETFLAGS of 64 bits, which kernels of 64 bits also take from programs of 32
+	0x40046602, // FS_IOC32_SETFLAGS, FS_IOC_SETFLAGS of 32 bits
 	0x401c5820, // FS_IOC_FSSETXATTR
 	unix.FS_IOC_ENABLE_VERITY,
 	unix.FS_IOC_SET_ENCRYPTION_POLICY,

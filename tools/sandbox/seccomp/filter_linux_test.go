@@ -112,6 +112,8 @@ var outcomes = []outcome{
 	{"network namespace", unix.SYS_CLONE, [6]uint64{unix.CLONE_VM | unix.CLONE_NEWNET}, refuse, refuse},
 	{"terminal", unix.SYS_IOCTL, [6]uint64{0, unix.TIOCSTI}, refuse, refuse},
 	{"flags of a file", unix.SYS_IOCTL, [6]uint64{0, unix.FS_IOC_SETFLAGS}, refuse, refuse},
+	{"flags of a file, of 64 bits", unix.SYS_IOCTL, [6]uint64{0, 0x40086602}, refuse, refuse},
+	{"flags of a file, of 32 bits", unix.SYS_IOCTL, [6]uint64{0, 0x40046602}, refuse, refuse},
 	{"size of a window", unix.SYS_IOCTL, [6]uint64{0, unix.TIOCGWINSZ}, early.Allow, early.Allow},
 	{"signal by file", unix.SYS_FCNTL, [6]uint64{0, unix.F_SETSIG}, refuse, early.Allow},
 	{"lease", unix.SYS_FCNTL, [6]uint64{0, unix.F_SETLEASE}, refuse, early.Allow},
