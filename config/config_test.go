@@ -129,6 +129,23 @@ func TestDemoMode(t *testing.T) {
 	}
 }
 
+// TestEnvSecrets: of the variables that commands are given no log shows those whose names say that they hold a secret.
+func TestEnvSecrets(t *testing.T) {
+	for name, want := range map[string]bool{
+		"TOKEN": true, "API_KEY": true, "apiKey": true, "OPENAI_API_KEY": true, "DB_PASSWORD": true, "AWS_SECRET_ACCESS_KEY": true,
+		"cookie": true, "AUTHORIZATION": true, "X_API_KEY": true, "PGPASSWORD": true, "MYSQL_PWD": true, "DB_PASS": true,
+		"GIT_AUTHOR_NAME": false, "GIT_AUTHOR_EMAIL": false, "COMPASS_URL": false, "BYPASS_HOSTS": false, "LANG": false,
+	} {
+		c, err := parseText(`{"tools": {"exec": {"env": {"` + name + `": "what it holds"}}, "mcpServers": {"a": {"command": "x", "env": {"` + name + `": "and there"}}}}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(c.Secrets, "what it holds") != want || slices.Contains(c.Secrets, "and there") != want {
+			t.Errorf("%s: the secrets are %q", name, c.Secrets)
+		}
+	}
+}
+
 func TestWholeConfig(t *testing.T) {
 	c, err := parseText(`{
 		"dataDir": "~/p", "workspace": "${PLACE}", "timezone": "UTC", "owners": ["telegram:work:7", "console"],

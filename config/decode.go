@@ -249,6 +249,7 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string, tag refl
 		}
 		d.value(val.Value, elem, join(path, name), memberTag(tag, name))
 		if tag.Get("secret") != "" && val.Value.Value.Kind() == '"' {
+			d.private[join(path, name)] = true
 			d.texts[val.Value.StartOffset] = true // also what a log may show of it by its name
 		}
 		if elem.Kind() == reflect.Pointer && elem.IsNil() {
@@ -261,7 +262,7 @@ func (d *decoder) table(v hujson.Value, out reflect.Value, path string, tag refl
 
 // memberTag returns the tag of a value in a table with that tag.
 func memberTag(tag reflect.StructTag, name string) reflect.StructTag {
-	if tag.Get("secret") == "byName" && !secrets.IsName(name) {
+	if tag.Get("secret") == "byName" && !secrets.IsSecretName(name) {
 		return ""
 	}
 	return tag

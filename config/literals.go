@@ -138,6 +138,9 @@ func secretArguments(args []string) []bool {
 		if arg == args[i] {
 			continue
 		}
+		if pair, is := secrets.CutPair(arg); is {
+			arg = pair
+		}
 		value := arg
 		if at := strings.IndexAny(arg, "=:"); at >= 0 && !strings.Contains(arg, "://") {
 			value = arg[at+1:]

@@ -20,7 +20,7 @@ func TestLiterals(t *testing.T) {
   "channels": { "telegram": { "token": "1:TELEGRAM", "allow": ["5"] }, "web": {} },
   "tools": { "mcpServers": { "a": {
     "command": "x", "env": { "API_KEY": "ENV", "PLACE": "HERE", "V": "${V}", "W": "$${W}" },
-    "args": ["-y", "--api-key=ARG", "--token", "NEXT", "--key", "${K}", "--auth=${A}", "run", "${R}", "-H", "Authorization: Bearer ${B}"],
+    "args": ["-y", "--api-key=ARG", "--token", "NEXT", "--key", "${K}", "--auth=${A}", "run", "${R}", "-H", "Authorization: Bearer ${B}", "--env=E=${B}", "-H=Authorization: Bearer ${B}", "-eF=${B}", "--env=G=GIVEN"],
     "headers": { "X": "Bearer ${T}", "Y": "Bearer HEADER" }
   },
     "b": { "url": "https://a.example/mcp?token=QUERY" }, "c": { "url": "https://a.example/s/Ab12-PATH/mcp" },
@@ -43,7 +43,7 @@ func TestLiterals(t *testing.T) {
 		return strings.Join(all, " | ")
 	}
 	const want = `sk-COMMENT | sk-A"B | https://me:LOGIN@api.example/v1 | sk-ODD | ADMIN | 1:TELEGRAM | ENV | HERE | $${W} | ` +
-		`--api-key=ARG | NEXT | Bearer HEADER | https://a.example/mcp?token=QUERY | https://a.example/s/Ab12-PATH/mcp | EXEC | OLD | OLDER | UNKNOWN`
+		`--api-key=ARG | NEXT | --env=G=GIVEN | Bearer HEADER | https://a.example/mcp?token=QUERY | https://a.example/s/Ab12-PATH/mcp | EXEC | OLD | OLDER | UNKNOWN`
 	if all := got(whole); all != strings.Replace(want, "UNKNOWN", "no | UNKNOWN", 1) {
 		t.Errorf("found %s", all)
 	}

@@ -17,10 +17,29 @@ var (
 	name   = lazyregexp.New(`(?i)` + surely + `|key|auth|cookie|bearer|pass|pwd`)
 	asked  = lazyregexp.New(`(?i)` + surely + `|api.?key|\bpin\b|cvv|cvc|card.?number`)
 	option = lazyregexp.New(`^-{1,2}[A-Za-z][A-Za-z0-9_-]*$`)
+	// inAnyName matches what is in no other names than those of secrets.
+	inAnyName = lazyregexp.New(`(?i)` + surely + `|api.?key|cookie|bearer|passcode`)
+	// hump matches where a word of a name in camel case begins.
+	hump = lazyregexp.New(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+	// harmless matches words that only end as the names of secrets do.
+	harmless = lazyregexp.New(`(com|by|tres|sur|over|under)pass|(mon|tur|don|hoc|joc)key`)
+	// secretName matches a name in lower case, of which a word names a secret.
+	secretName = lazyregexp.New(`(^|[^a-z])([a-z]*(auth|key|pass|pwd)s?|` +
+		`auth(orization|entication|n|z|code|header|string|data))([^a-z]|$)`)
+	// optionName matches the same of an option of one dash, to which no value is glued.
+	optionName = lazyregexp.New(`[^a-z]((api|access|auth|db|private|secret|user)?` +
+		`(auth|key|pass|passwd|password|passphrase|pwd|secret|token|credential)s?)([^a-z]|$)`)
+	// glued matches an option of one letter with its value, which looks like no name of an option.
+	glued = lazyregexp.New(`^-[a-z][A-Z]`)
 	// given matches an option with its value.
 	given = lazyregexp.New(`^-{1,2}[A-Za-z][A-Za-z0-9_-]*=`)
 	// pair matches an option whose value is a variable or a header with what it holds.
 	pair = lazyregexp.New(`^(-e|--env|--env-var|-H|--header|--headers)$`)
+	// givenPair matches one with that value.
+	givenPair = lazyregexp.New(`^(--env|--env-var|--header|--headers|-e|-H)=|` +
+		`^-e[A-Z_][A-Z0-9_]*=|^-H[A-Za-z][A-Za-z0-9-]*:`)
+	// address matches where an address begins.
+	address = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://`)
 	// login matches a user name or a password in an address.
 	login = lazyregexp.New(`://[^/?#\s]+@`)
 	// emptyLogin matches one of which nothing is left without references to variables.
@@ -39,6 +58,17 @@ const longestWord = 24 // characters of a part of a path
 // IsName reports whether a member, a variable, an option or a parameter of that name may hold a secret.
 func IsName(text string) bool { return name.MatchString(text) }
 
+// IsSecretName reports whether what a variable of that name holds is a secret, which no log may show. It is narrower
+// than [IsName]: GIT_AUTHOR_NAME is none.
+func IsSecretName(text string) bool {
+	return inAnyName.MatchString(text) || secretName.MatchString(harmless.ReplaceAllString(inWords(text), "-"))
+}
+
+// inWords returns a name in lower case, with "_" between the words of camel case.
+func inWords(name string) string {
+	return strings.ToLower(hump.ReplaceAllString(name, "${1}${3}_${2}${4}"))
+}
+
 // IsAsked reports whether a person who fills in a field of that name would give away a secret. It is narrower than
 // [IsName]: a question about a keyboard or an author is none.
 func IsAsked(text string) bool { return asked.MatchString(text) }
@@ -50,12 +80,17 @@ func InArguments(args []string) []bool {
 	for i, arg := range args {
 		isOption := option.MatchString(arg)
 		switch {
-		case pair.MatchString(before):
+		case pair.MatchString(before), givenPair.MatchString(arg):
 			secret[i] = true
 		case option.MatchString(before) && IsName(before) && !isOption && !given.MatchString(arg):
 			secret[i] = true
 		case isOption && IsName(arg):
-			// the next one is
+			// The next one is, unless the value is in this one. Where it is cannot always be told.
+			isLong := strings.HasPrefix(arg, "--")
+			secret[i] = !isLong && (glued.MatchString(arg) || !optionName.MatchString(inWords(arg)))
+			if secret[i] && glued.MatchString(arg) && isRandom(arg[2:]) {
+				arg = ""
+			}
 		default:
 			_, value, _ := strings.Cut(arg, "=")
 			secret[i] = IsName(arg) || isRandom(arg) || isRandom(value) ||
@@ -64,6 +99,18 @@ func InArguments(args []string) []bool {
 		before = arg
 	}
 	return secret
+}
+
+// CutPair returns the variable or the header with what it holds that an option has in the same argument.
+func CutPair(arg string) (pair string, is bool) {
+	m := givenPair.FindStringSubmatch(arg)
+	switch {
+	case m == nil:
+		return "", false
+	case m[1] != "": // an option that ends with "="
+		return arg[len(m[0]):], true
+	}
+	return arg[len("-e"):], true
 }
 
 // InText reports whether there is an address in text that certainly has a secret in it: a login, or a parameter with
@@ -85,11 +132,14 @@ func InText(text string) bool {
 
 // InAddress reports whether an address may have a secret in it: a login, a query, or a part of its path that is no
 // word.
-func InAddress(address string) bool {
-	if at := strings.Index(address, "http"); at > 0 { // of an option
-		address = address[at:]
+func InAddress(text string) bool {
+	if InText(text) {
+		return true
 	}
-	u, err := url.Parse(address)
+	if at := address.FindStringIndex(text); at != nil { // it may be that of an option
+		text = text[at[0]:]
+	}
+	u, err := url.Parse(text)
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return true
 	}

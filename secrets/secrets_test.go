@@ -6,6 +6,25 @@ import (
 	"testing"
 )
 
+// TestSecretNames: what is kept out of logs has the name of a secret, and does not only have a part of it in its name.
+func TestSecretNames(t *testing.T) {
+	for _, name := range strings.Fields(`TOKEN API_KEY apiKey APIKey APIKEY OPENAI_API_KEY DB_PASSWORD AWS_SECRET_ACCESS_KEY cookie
+		Set-Cookie authorization Authorization Proxy-Authorization x-api-key X-Auth GITHUB_TOKEN clientSecret client_secret MYSQL_PWD
+		PGPASSWORD DB_PASS DBPASS dbPass SMTPPASS storepass bearer credentials GOOGLE_APPLICATION_CREDENTIALS SSH_KEY_2 KEY1 API_KEYS
+		PRIVATEKEY signingKey AUTH BASIC_AUTH basicAuth OAUTH OAuth2Token AUTHTOKEN ACCESSTOKEN PASSPHRASE PASSCODE npm_config__auth
+		BYPASS_KEY COMPASS_PASS COMPASSWORD`) {
+		if !IsSecretName(name) || !IsName(name) {
+			t.Errorf("%s is no name of a secret", name)
+		}
+	}
+	for _, name := range strings.Fields(`GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL COMPASS_URL BYPASS_PROXY BYPASS bypassProxy AUTHOR authorName
+		KEYBOARD KEYWORDS KEYCLOAK_URL MONKEY PASSENGERS PASSIVE_MODE AUTHORITY_URL LOG_LEVEL model`) {
+		if IsSecretName(name) {
+			t.Errorf("%s is the name of a secret", name)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	for _, name := range []string{
 		"apiKey", "API_KEY", "token", "GITHUB_TOKEN", "clientSecret", "MYSQL_PWD", "PGPASSWORD", "DB_PASS", "Authorization",
@@ -40,6 +59,14 @@ func TestInArguments(t *testing.T) {
 		{"--no-auth --port 8080", ""},
 		{"--no-auth --port=8080", ""},
 		{"run -e API=1 --env B=2 -H X:y image", "API=1 B=2 X:y"},
+		{"run --env=B=hunter2 -e=C=3 -eD=4 --header=X:y -HX-Y:z --environment=x image", "--env=B=hunter2 -e=C=3 -eD=4 --header=X:y -HX-Y:z"},
+		{"-pMySecretPass1 mydb", "-pMySecretPass1"},
+		{"-psecret mydb -pSecret other", "-psecret mydb -pSecret other"}, // it may be either
+		{"-password hunter2 -apiKey k -s3-secret-key l -API_KEY m", "hunter2 k l m"},
+		{"-dbPassword hunter2 -oauth2-token x -v", "hunter2 x"},
+		{"postgresql://me:pw@http-db.internal/x redis://:pw@httpcache:6379 done", "postgresql://me:pw@http-db.internal/x redis://:pw@httpcache:6379"},
+		{"--db=jdbc:postgresql://me:pw@http-db/x --url=https://example.com/docs", "--db=jdbc:postgresql://me:pw@http-db/x"},
+		{"--url=https://http.example/docs --to=git+https://example.com/x", ""},
 		{"ghp_0123456789abcdef serve", "ghp_0123456789abcdef"},
 		{"--id=ghp_0123456789abcdef", "--id=ghp_0123456789abcdef"},
 		{"postgresql://me:pw@db.example/x https://example.com/docs/v1", "postgresql://me:pw@db.example/x"},
