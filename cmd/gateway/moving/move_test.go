@@ -92,6 +92,45 @@ func TestWorkspaceBeside(t *testing.T) {
 	}
 }
 
+// TestRelativePaths: a workspace and the arguments of MCP servers lead to the same after a move, however they are written
+// and wherever they are relative to.
+func TestRelativePaths(t *testing.T) {
+	const servers = `{ // 5" { wide
+ /* [ */ "tools": { "mcpServers": { "a": { "command": "x", `
+	for name, c := range map[string]struct{ config, want, err string }{
+		"a workspace that leads out and back": {`{ "workspace": "files/../../old/files" }`, `{ "workspace": "HERE/new/files" }`, ""},
+		"a folder that leads out and back":    {`{ "dataDir": "x/../../old" }`, `{ "dataDir": "HERE/new" }`, ""},
+		"a workspace above":                   {`{ "workspace": "./.." }`, `{ "workspace": "HERE" }`, ""},
+		"a workspace above, in short":         {`{ "workspace": "x/../.." }`, `{ "workspace": "HERE" }`, ""},
+		"a workspace that moves along":        {`{ "workspace": "x/../files" }`, `{ "workspace": "x/../files" }`, ""},
+		"arguments that move along": {
+			servers + `"args": ["--notes", "../shared", "--x=../../y", "./..", "../.."] } } } }`,
+			servers + `"args": ["--notes", "../shared", "--x=../../y", "./..", "../.."] } } } }`, "",
+		},
+		"arguments that lead out and back": {
+			servers + `"args": ["../../../old/x", "--y=../../../old/y"] } } } }`, servers + `"args": ["HERE/new/x", "--y=HERE/new/y"] } } } }`, "",
+		},
+		"arguments that lead out": {
+			servers + `"args": ["../x", "../../../shared", "--y=../../../y"] } } } }`, "",
+			"lead elsewhere from the new: ../../../shared, --y=../../../y\n",
+		},
+		"arguments relative to what stays": {
+			servers + `"args": ["../../../shared"], "cwd": "/srv/app" } } } }`, servers + `"args": ["../../../shared"], "cwd": "/srv/app" } } } }`, "",
+		},
+		"arguments relative to what moves": {servers + `"args": ["../../x"], "cwd": "HERE/old/app" } } } }`, "", "lead elsewhere from the new: ../../x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, _, err := moved(t, t.TempDir(), c.config, "old/config.json")
+			switch {
+			case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+				t.Errorf("%v", err)
+			case c.err == "" && (err != nil || text != c.want):
+				t.Errorf("the config is %s, not %s: %v", text, c.want, err)
+			}
+		})
+	}
+}
+
 // TestPathsStay: where the old folder would go on to be used nothing is moved, and the error says why.
 func TestPathsStay(t *testing.T) {
 	t.Setenv("PLACE", "")
@@ -113,7 +152,11 @@ func TestPathsStay(t *testing.T) {
 		"a workspace by a variable": {`{ "workspace": "${UP}/w" }`, "old/config.json", "lead out of the folder, and would lead elsewhere from the new: ${UP}/w\n"},
 		"what leads to the same":    {`{ "dataDir": "../old", "a": "b/../c", "d": "up .. and ../down", "e": "/../x", "f": "https://a/../b" }`, "old/config.json", ""},
 		"relative to what stays":    {`{ "a": "../shared/x" }`, "mine.json", ""},
-		"only the data":             {`{ "dataDir": "HERE/old" }`, "mine.json", ""},
+		"relative arguments":        {`{ "tools": { "mcpServers": { "a": { "args": ["../old/x", "../y"] } } } }`, "mine.json", ""},
+		"a relative workspace": {
+			`{ "workspace": "old/files" }`, "mine.json", "HERE/mine.json, which stays, names old/files in the folder that would move",
+		},
+		"only the data": {`{ "dataDir": "HERE/old" }`, "mine.json", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -45,6 +45,7 @@ var (
 func (p paths) rewrite(text string) (_ string, changes []string, err error) {
 	var b strings.Builder
 	var leaving []string
+	folders := p.folders(text)
 	end := 0
 	for _, m := range jsonText.FindAllStringIndex(text, -1) {
 		b.WriteString(text[end:m[0]])
@@ -55,18 +56,19 @@ func (p paths) rewrite(text string) (_ string, changes []string, err error) {
 			b.WriteString(quoted)
 			continue
 		}
-		is := p.moved(was)
-		if expanded := os.Expand(was, keepPlain); is == was && p.moved(expanded) != expanded {
+		key, folder := keyBefore.FindString(text[:m[0]]), folders[m[0]]
+		is, _ := p.follow(was, key, folder)
+		expanded := os.Expand(was, keepPlain)
+		switch then, leaves := p.follow(expanded, key, folder); {
+		case is != was:
+		case then != expanded:
 			err = fmt.Errorf("%s names %s, which is %s: it would go on to use the old folder\n"+
 				"write it without a variable, and move again", p.config, was, expanded)
-		} else if is == was && p.leadsOut(expanded) {
-			switch key := keyBefore.FindString(text[:m[0]]); {
-			case strings.HasPrefix(key, `"dataDir"`): // see dataDir
-			case strings.HasPrefix(key, `"workspace"`) && expanded == was:
-				is = filepath.Join(filepath.Dir(p.config), was)
-			case !slices.Contains(leaving, was):
-				leaving = append(leaving, was)
-			}
+		case !leaves || isKey(key, "dataDir"): // see dataDir
+		case isKey(key, "workspace") && expanded == was:
+			is = filepath.Join(filepath.Dir(p.config), was)
+		case !slices.Contains(leaving, was):
+			leaving = append(leaving, was)
 		}
 		if is == was {
 			b.WriteString(quoted)
@@ -89,9 +91,45 @@ func (p paths) rewrite(text string) (_ string, changes []string, err error) {
 	return b.String() + text[end:], changes, nil
 }
 
+// follow returns what text, a value of the config, is to be after the move, and whether it is a relative path that
+// leads out of the folder. key stands before it; folder is where it is relative to if it is an argument of a program.
+func (p paths) follow(text, key, folder string) (is string, leaves bool) {
+	isHome := text == "~" || strings.HasPrefix(text, "~/")
+	if (isKey(key, "workspace") || isKey(key, "dataDir")) && !isHome && !filepath.IsAbs(text) {
+		return p.relative(text, filepath.Dir(p.config))
+	}
+	if folder != "" {
+		path := text
+		if _, value, has := strings.Cut(text, "="); has && strings.HasPrefix(text, "-") {
+			path = value
+		}
+		if relativeUp.MatchString(path + "/") {
+			is, leaves = p.relative(path, folder)
+			return strings.TrimSuffix(text, path) + is, leaves
+		}
+	}
+	is = p.moved(text)
+	return is, is == text && folder == "" && p.leadsOut(text)
+}
+
+// relative is follow for what is a relative path, as seen from folder.
+func (p paths) relative(path, folder string) (is string, leaves bool) {
+	rest, moves := p.inside(folder)
+	if moves && filepath.IsLocal(filepath.Join(".", rest, path)) { // it moves along
+		return path, false
+	}
+	if to, is := p.inside(filepath.Join(folder, path)); is {
+		return filepath.Join(p.to, to), false
+	}
+	return path, moves
+}
+
+// isKey reports whether text, as keyBefore matches it, is the key name.
+func isKey(text, name string) bool { return strings.HasPrefix(text, `"`+name+`"`) }
+
 // leadsOut reports whether text is a relative path that leads out of the folder.
 func (p paths) leadsOut(text string) bool {
-	if text != ".." && !relativeUp.MatchString(text) {
+	if !relativeUp.MatchString(text + "/") {
 		return false
 	}
 	_, is := p.inside(filepath.Join(filepath.Dir(p.config), text))
@@ -109,12 +147,15 @@ func keepPlain(name string) string {
 // stays returns the paths into the folder that a config names which stays where it is.
 func (p paths) stays(text string) (all []string) {
 	text = dataDir.ReplaceAllString(text, "")
-	for _, quoted := range jsonText.FindAllString(text, -1) {
+	folders := p.folders(text)
+	for _, m := range jsonText.FindAllStringIndex(text, -1) {
 		var name string
-		if json.Unmarshal([]byte(quoted), &name) != nil {
+		if json.Unmarshal([]byte(text[m[0]:m[1]]), &name) != nil {
 			continue
 		}
-		if name = os.Expand(name, keepPlain); p.moved(name) != name && !slices.Contains(all, name) {
+		name = os.Expand(name, keepPlain)
+		is, _ := p.follow(name, keyBefore.FindString(text[:m[0]]), folders[m[0]])
+		if is != name && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}
