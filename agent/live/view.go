@@ -93,6 +93,13 @@ func (v *View) IsComingIn(call string) bool {
 	return slices.ContainsFunc(v.steps, func(s chat.Step) bool { return s.Call == call && s.State == chat.Waiting })
 }
 
+// shows reports whether a step of a call is shown.
+func (v *View) shows(call string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.ContainsFunc(v.steps, func(s chat.Step) bool { return s.Call == call })
+}
+
 // DropIncoming ends the steps of calls that were coming in, but for those that came.
 func (v *View) DropIncoming(came []llm.ToolCall) {
 	v.mu.Lock()
@@ -157,7 +164,7 @@ func rename(params map[string]any, aliases map[string]string) {
 // Result shows what came of a call: m is what the model reads of result. retried says that the round
 // is rolled back.
 func (v *View) Result(m llm.Message, result tools.Result, retried bool) {
-	if result.Told != "" { // the person sees what was said
+	if result.Told != "" && !v.shows(m.Call) { // the person sees what was said
 		return
 	}
 	news := Outcome(m, result, maxText)

@@ -43,6 +43,7 @@ func TestSpeechIsNoStep(t *testing.T) {
 	}
 	here := llm.ToolCall{ID: "1", Name: "message", Args: `{"text":"Hel`}
 	there := llm.ToolCall{ID: "2", Name: "message", Args: `{"to":"telegram:7","text":"Hel`}
+	named := llm.ToolCall{ID: "4", Name: "message", Args: `{"text":"Hello","chat":"42"}`} // written in chat 42
 	say := texts.English().Agent.Steps
 	var seen shown
 	v := NewView(say)
@@ -54,11 +55,13 @@ func TestSpeechIsNoStep(t *testing.T) {
 	v.Result(llm.Message{Call: "1", Name: "message", Text: "sent"}, tools.Result{Told: "Hello"}, false)
 	v.Result(llm.Message{Call: "2", Name: "message", Text: "sent"}, tools.Result{}, false)
 	v.Result(llm.Message{Call: "3", Name: "message", Text: "no"}, tools.Result{Failed: true}, false)
+	v.Call(kit, named, chat.Running)
+	v.Result(llm.Message{Call: "4", Name: "message", Text: "sent"}, tools.Result{Told: "Hello"}, false)
 	var got []string
 	for _, s := range seen {
 		got = append(got, fmt.Sprint(s.Call, s.State))
 	}
-	if want := []string{"2wait", "2success", "3error"}; !slices.Equal(got, want) {
+	if want := []string{"2wait", "2success", "3error", "4doing", "4success"}; !slices.Equal(got, want) {
 		t.Errorf("steps %v, want %v", got, want)
 	}
 	spoke := chat.Step{Call: "1", Tool: "message", State: chat.Done, Spoke: true}
