@@ -73,10 +73,10 @@ func (p pastSteps) servePicture(req request) error {
 	return response.Problem{Status: http.StatusNotFound, Text: "This picture does not exist."}
 }
 
-// completeAnswer adds r, the end of a turn, to the last thing that a tool has said in it: that was the answer. Its
-// steps stand above it then, and what was said before it. Repeating it has no further effect. It reports whether
-// there is such an answer.
-func (rm *room) completeAnswer(ctx context.Context, r chat.Reply) (done bool, err error) {
+// completeAnswer adds r, the end of a turn, to the last thing that a tool has said in it: that was the answer, also to
+// the messages that end, the entry for r, answers. Its steps stand above it then, and what was said before it.
+// Repeating it has no further effect. It reports whether there is such an answer.
+func (rm *room) completeAnswer(ctx context.Context, r chat.Reply, end logEntry) (done bool, err error) {
 	rm.writeMu.Lock()
 	defer rm.writeMu.Unlock()
 	if err := rm.load(ctx); err != nil {
@@ -95,7 +95,7 @@ func (rm *room) completeAnswer(ctx context.Context, r chat.Reply) (done bool, er
 	if errors.Is(err, errGone) {
 		return false, nil
 	}
-	if err != nil || answer.StepsOf == r.ID || r.Taken == nil && r.Text == "" {
+	if err != nil || answer.StepsOf == r.ID || r.Taken == nil && r.Text == "" && end.Replies == "" {
 		return err == nil, err
 	}
 	if r.Text != "" {
@@ -104,6 +104,8 @@ func (rm *room) completeAnswer(ctx context.Context, r chat.Reply) (done bool, er
 	answer.Steps = r.Steps
 	answer.Taken = r.Taken
 	answer.StepsOf = r.ID
+	answer.Replies = end.Replies
+	answer.Also = end.Also
 	answer.Edits = seq
 	_, err = rm.writeEntry(ctx, answer)
 	return true, err

@@ -215,7 +215,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 		e.Also = append(e.Also, pageID(id))
 	}
 	if isEmpty := strings.TrimSpace(e.Text) == ""; len(files) == 0 && (isEmpty || r.Before) {
-		done, err := rm.completeAnswer(ctx, r)
+		done, err := rm.completeAnswer(ctx, r, e)
 		if err != nil {
 			return "", c.sendError(err)
 		}

@@ -220,7 +220,13 @@ export const handlers = {
       const a = document.querySelector(`article[data-seq="${e.edits}"]`);
       const made = e.stepsOf && draft?.dataset.id === e.stepsOf && draft.querySelector(":scope > .steps");
       if (a && made && !a.querySelector(":scope > .steps")) a.prepend(made); // a tool gave the answer
-      if (a) write(a, { ...e, seq: e.edits });
+      if (!a) return;
+      write(a, { ...e, seq: e.edits });
+      if (!e.replies) return;
+      answered(e);
+      rise();
+      if (a.parentNode === pending) move(a, entries);
+      order(a, e);
       return;
     }
     if (document.querySelector(`article[data-seq="${e.seq}"]`)) return;
@@ -232,7 +238,7 @@ export const handlers = {
     }
     a ??= article(e.who);
     write(a, e);
-    for (const m of document.querySelectorAll("article.you")) if (answers(e, m)) m.dataset.answered = "";
+    answered(e);
     const said = accepted();
     if (draft && (e.who === "you" || said.length)) {
       said.length ? said.at(-1).after(a) : pending.prepend(a); // below the pending reply
@@ -252,6 +258,11 @@ export const handlers = {
 
 const answers = ({ replies, also = [] }, m) => Boolean(replies) && (m.dataset.id === replies || also.includes(m.dataset.id));
 const waits = (m) => m.classList.contains("you") && !("answered" in m.dataset);
+
+// answered marks the messages that e answers.
+function answered(e) {
+  for (const m of document.querySelectorAll("article.you")) if (answers(e, m)) m.dataset.answered = "";
+}
 
 // order moves the answer a above messages that the person sent while it was being written, unless they have an
 // answer: this one, or one that came meanwhile. The server does the same.
