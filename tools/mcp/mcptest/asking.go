@@ -38,12 +38,28 @@ func NewAsking(t testing.TB, earlier bool) *Asking {
 	sdk.AddTool(s, &sdk.Tool{Name: "sample", Description: "Asks the model."}, a.sample)
 	o := &sdk.StreamableHTTPOptions{Stateless: !earlier}
 	at := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, o))
+	ctx, stop := context.WithCancel(context.Background())
+	s.AddReceivingMiddleware(endWith(ctx))
 	t.Cleanup(func() {
+		stop()
 		at.CloseClientConnections()
 		at.Close()
 	})
 	a.URL = at.URL
 	return a
+}
+
+// endWith has all calls end with ctx. A session that its client ends waits for them, and a call may wait for an answer of
+// a client that is gone.
+func endWith(ctx context.Context) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(call context.Context, method string, r sdk.Request) (sdk.Result, error) {
+			call, cancel := context.WithCancel(call)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			return next(call, method, r)
+		}
+	}
 }
 
 func (a *Asking) ask(_ context.Context, r *sdk.CallToolRequest, in Ask) (*sdk.CallToolResult, any, error) {
