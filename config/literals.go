@@ -152,7 +152,7 @@ func secretArguments(args []string) []bool {
 	return found
 }
 
-// maskArguments notes which of the arguments of a program are never shown.
+// maskArguments notes which of the arguments of a program are never shown, and what of them no log may show.
 func (d *decoder) maskArguments(args *hujson.Array) {
 	texts := make([]string, len(args.Elements))
 	for i, arg := range args.Elements {
@@ -164,6 +164,12 @@ func (d *decoder) maskArguments(args *hujson.Array) {
 		if secret {
 			d.texts[args.Elements[i].StartOffset] = true
 		}
+	}
+	for i, text := range texts { // what a reference stands for is known already
+		texts[i] = withoutReferences(text)
+	}
+	for _, value := range secrets.Values(texts) {
+		d.secrets[value] = struct{}{}
 	}
 }
 

@@ -10,18 +10,20 @@ import (
 // D-100, D-101: entries that other programs wrote load unchanged.
 func TestMCPServers(t *testing.T) {
 	_, err := parseText(`{"tools": {"mcp_servers": {
-		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"],
+		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp",
+			"--api-key", "sk-literal-2", "--region=eu-central-1", "--token=${ARG}"],
 			"env": {"API_KEY": "sk-literal-1", "LOG_LEVEL": "debugging"}, "tool_timeout": 60, "enabled_tools": ["read_file"], "autoApprove": []},
 		"remote": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${REMOTE}"}, "toolTimeout": "90s"}
-	}, "rules": {"mcp": "ask", "mcp_remote": "off"}}}`, "REMOTE=remote-secret")
+	}, "rules": {"mcp": "ask", "mcp_remote": "off"}}}`, "REMOTE=remote-secret", "ARG=argument-secret")
 	if err == nil || !strings.Contains(err.Error(), "tools.rules.mcp: no tools are of this category") {
 		t.Errorf("the test's drivers have no category mcp: %v", err)
 	}
 	c, err := parseText(`{"tools": {"mcp_servers": {
-		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"],
+		"filesystem": {"comment": "files", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp",
+			"--api-key", "sk-literal-2", "--region=eu-central-1", "--token=${ARG}"],
 			"env": {"API_KEY": "sk-literal-1", "LOG_LEVEL": "debugging"}, "tool_timeout": 60, "enabled_tools": ["read_file"], "autoApprove": []},
 		"remote": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${REMOTE}"}, "toolTimeout": "90s"}
-	}, "rules": {"mcp_remote": "off"}}}`, "REMOTE=remote-secret")
+	}, "rules": {"mcp_remote": "off"}}}`, "REMOTE=remote-secret", "ARG=argument-secret")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +35,8 @@ func TestMCPServers(t *testing.T) {
 		!slices.Equal(remote.EnabledTools, []string{"*"}) || !slices.Equal(remote.For, []string{"owners"}) {
 		t.Errorf("%+v", remote)
 	}
-	if !slices.Contains(c.Secrets, "sk-literal-1") || slices.Contains(c.Secrets, "debugging") || !slices.Contains(c.Secrets, "remote-secret") {
-		t.Errorf("secrets: %q", c.Secrets)
+	if want := []string{"Bearer remote-secret", "argument-secret", "remote-secret", "sk-literal-1", "sk-literal-2"}; !slices.Equal(c.Secrets, want) {
+		t.Errorf("secrets: %q, want %q", c.Secrets, want)
 	}
 	if len(c.Removed) != 1 || !strings.Contains(c.Removed[0], "tools.mcpServers.filesystem.autoApprove is not a key of Parley") {
 		t.Errorf("warnings: %q", c.Removed)

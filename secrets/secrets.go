@@ -113,6 +113,40 @@ func CutPair(arg string) (pair string, is bool) {
 	return arg[len("-e"):], true
 }
 
+// Values returns the secrets that the arguments of a program certainly hold: values of options, variables, headers and
+// parameters of addresses with names for which [IsSecretName] is true, and keys of well-known services. It is narrower
+// than [InArguments]: what it takes for a secret is removed from all logs, wherever it stands there.
+func Values(args []string) (values []string) {
+	var before string
+	for _, arg := range args {
+		for _, p := range parameter.FindAllStringSubmatch(arg, -1) {
+			if strings.Contains(arg, "://") && IsSecretName(p[1]) {
+				values = append(values, p[2])
+			}
+		}
+		named, isPair := CutPair(arg)
+		switch {
+		case isPair:
+		case pair.MatchString(before), given.MatchString(arg):
+			named = arg
+		case arg != "" && option.MatchString(before) && IsSecretName(before) && !option.MatchString(arg):
+			values = append(values, arg)
+		case knownPrefix.MatchString(arg) && isRandom(arg):
+			values = append(values, arg)
+		}
+		at := strings.IndexAny(named, "=:")
+		if at >= 0 && at+1 < len(named) && IsSecretName(named[:at]) {
+			value := strings.TrimSpace(named[at+1:])
+			values = append(values, value)
+			if words := strings.Fields(value); len(words) == 2 { // "Authorization: Bearer KEY"
+				values = append(values, words[1])
+			}
+		}
+		before = arg
+	}
+	return values
+}
+
 // InText reports whether there is an address in text that certainly has a secret in it: a login, or a parameter with
 // the name of a secret.
 func InText(text string) bool {

@@ -86,6 +86,27 @@ func TestInArguments(t *testing.T) {
 	}
 }
 
+// TestValues: what no log may show of arguments is what their names say is a secret, and nothing else. Each case has the
+// arguments, separated by "|", and those secrets.
+func TestValues(t *testing.T) {
+	for _, c := range [][2]string{
+		{"-y|@modelcontextprotocol/server-filesystem|/tmp/secret", ""},
+		{"--api-key=hunter2|--token|abc|--verbose", "hunter2|abc"},
+		{"--password|--verbose|on", ""},
+		{"run|-e|API_KEY=hunter2|--env|LOG_LEVEL=debug|-H|X-Api-Key: hunter3|image", "hunter2|hunter3"},
+		{"--env=DB_PASS=hunter2|-e=B=c|-eMY_TOKEN=d|--header=Authorization: Bearer e|-HX-Y:z", "hunter2|d|Bearer e|e"},
+		{"ghp_0123456789abcdef|serve|--id=other", "ghp_0123456789abcdef"},
+		{"https://example.com/mcp?page=2&access_token=hunter2", "hunter2"},
+		{"--url=https://example.com/?apiKey=hunter2", "hunter2"},
+		{"--author=me|--keyboard|german|--env=GIT_AUTHOR_NAME=me", ""},
+	} {
+		got := Values(strings.Split(c[0], "|"))
+		if want := strings.FieldsFunc(c[1], func(r rune) bool { return r == '|' }); !slices.Equal(got, want) {
+			t.Errorf("%s: the secrets are %q, want %q", c[0], got, want)
+		}
+	}
+}
+
 func TestInText(t *testing.T) {
 	for text, want := range map[string]bool{
 		"https://me:pw@a.example": true, "http://me@a.example/x": true, "https://a.example/?apiKey=1": true,
