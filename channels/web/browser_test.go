@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -286,7 +287,13 @@ func (b *tab) until(js string) {
 
 func (b *tab) click(css string) {
 	b.Helper()
-	b.do(chromedp.Click(chromedp.CSS(css), chromedp.NodeVisible))
+	var err error = chromedp.ErrInvalidDimensions
+	for deadline := time.Now().Add(time.Minute); errors.Is(err, chromedp.ErrInvalidDimensions) && time.Now().Before(deadline); {
+		_, err = chromedp.Run(b.ctx, chromedp.Click(chromedp.CSS(css), chromedp.NodeVisible)) // it may be laid out anew meanwhile
+	}
+	if err != nil {
+		b.Fatalf("click on %s: %v", css, err)
+	}
 }
 
 // typed types text, whose \r is the Enter key.

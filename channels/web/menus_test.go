@@ -123,6 +123,7 @@ func pins(t *testing.T, browser context.Context) {
 	h.says(t, r)
 	titles := `[...document.querySelectorAll("#talks a")].map((e) => e.innerText.trim()).join()`
 	b.until(titles + ` === "The second,The first"`)
+	b.until(allSeen) // what is not seen when the page is left is marked as new
 	b.do(chromedp.Navigate(h.at + "/c/first"))
 	b.click("#more")
 	b.click("#pin")
