@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"strconv"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -95,11 +96,12 @@ func (rm *room) completeAnswer(ctx context.Context, r chat.Reply, end logEntry) 
 	if errors.Is(err, errGone) {
 		return false, nil
 	}
-	if err != nil || answer.StepsOf == r.ID || r.Taken == nil && r.Text == "" && end.Replies == "" {
+	before := strings.TrimSpace(end.Text) // with what is to be said of files
+	if err != nil || answer.StepsOf == r.ID || r.Taken == nil && before == "" && end.Replies == "" {
 		return err == nil, err
 	}
-	if r.Text != "" {
-		answer.Text = r.Text + "\n\n" + answer.Text
+	if before != "" {
+		answer.Text = before + "\n\n" + answer.Text
 	}
 	answer.Steps = r.Steps
 	answer.Taken = r.Taken

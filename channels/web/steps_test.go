@@ -76,6 +76,10 @@ func TestToolAnswerIsAnAnswer(t *testing.T) {
 		"with words":    {chat.Reply{Text: "I look first.", Before: true, Steps: "🔧 read_file", Taken: &chat.StepCounts{All: 1}}, "I look first.\n\nIt is done."},
 		"without words": {chat.Reply{Before: true, Taken: &chat.StepCounts{}}, "It is done."},
 		"without steps": {chat.Reply{Before: true}, "It is done."},
+		"with a file that is gone": {
+			chat.Reply{Before: true, Files: []chat.File{{Path: "gone.txt", Name: "gone.txt"}}},
+			"(The file `gone.txt` no longer exists.)\n\nIt is done.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, mem.New())
