@@ -199,8 +199,10 @@ func Outcome(m llm.Message, result tools.Result, most int) chat.Step {
 func Summarize(
 	say texts.Steps, kit *tools.Kit, steps []chat.Step, answers []llm.Message,
 ) (line string, taken *chat.StepCounts) {
-	made := map[string]map[string]any{} // arguments of all calls
+	calls := 0
+	made := map[string]map[string]any{} // arguments by ID, which one that was rolled back may have had, too
 	for _, m := range answers {
+		calls += len(m.Calls)
 		for _, c := range m.Calls {
 			known, _ := kit.Tool(c.Name)
 			made[c.ID] = arguments.Partial(c.Args)
@@ -221,7 +223,7 @@ func Summarize(
 		s.Name = cmp.Or(displayName(say, known), known.Name, chat.Inline(s.Tool, maxName))
 		shown = append(shown, s)
 	}
-	if len(answers) > 0 && spoken == len(made) {
+	if len(answers) > 0 && spoken == calls {
 		return "", &chat.StepCounts{}
 	}
 	return chat.Sum(shown, func(n int) string { return say.Failed.Of(n) }), chat.CountSteps(shown)

@@ -73,6 +73,11 @@ func TestSpeechIsNoStep(t *testing.T) {
 	if line, taken := Summarize(say, kit, []chat.Step{{Call: "9", Tool: "look_up", State: chat.Done}}, nil); line == "" || taken == nil || taken.All != 1 {
 		t.Errorf("a step of a turn in which no model answered: %q, %+v", line, taken)
 	}
+	again := []llm.Message{{Calls: []llm.ToolCall{{ID: "1", Name: "look_up", Args: "{}"}}}, answers[0]} // the first was rolled back
+	looked := chat.Step{Call: "1", Tool: "look_up", State: chat.Done}
+	if line, taken := Summarize(say, kit, []chat.Step{looked, spoke}, again); line == "" || taken == nil || taken.All != 1 {
+		t.Errorf("two calls with the same ID: %q, %+v", line, taken)
+	}
 	if line, taken := Summarize(say, kit, nil, nil); line != "" || taken != nil {
 		t.Errorf("a turn in which no model answered: %q, %+v", line, taken)
 	}
