@@ -13,12 +13,11 @@ import (
 var mayskip = map[string]string{
 	"channels/channeltest/conformance.go":      "a power that a driver does not have",
 	"channels/console/text_test.go":            "inputs of a fuzz test that say nothing",
-	"cmd/gateway/crowd_test.go":                "measured on Linux only",
 	"cmd/gateway/disk_linux_test.go":           "a container may not mount; a limit to the size of files needs no rights",
 	"cmd/gateway/film_linux_test.go":           "makes a picture when it is asked for",
 	"cmd/gateway/owner_test.go":                "only root can act as another user",
 	"cmd/gateway/size_linux_test.go":           "a limit for one architecture",
-	"cmd/gateway/uploads_linux_test.go":        "a container may not mount, nor reset a peak",
+	"cmd/gateway/uploads_linux_test.go":        "a container may not mount",
 	"redact/redact_test.go":                    "draws of a property test that say nothing",
 	"store/bolt/full_linux_test.go":            "a container may not mount; TestFullLimit needs no rights",
 	"tools/python/escape_test.go":              "no sandbox at all, after each was required",

@@ -24,6 +24,7 @@ import (
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
 	"parley/llm/llmtest"
+	"parley/requiretest"
 	"parley/store/bolt"
 	"parley/store/bolt/wal"
 )
@@ -300,7 +301,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 func (c *crowd) memory(what string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.proc.cmd.Process.Pid))
 	if err != nil {
-		c.t.Skip("memory is measured on Linux: ", err)
+		requiretest.Missing(c.t, "memory is measured on Linux: ", err)
 	}
 	_, after, _ := strings.Cut(string(status), "\n"+what+":")
 	var kB float64
@@ -312,7 +313,7 @@ func (c *crowd) memory(what string) float64 {
 func (c *crowd) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.proc.cmd.Process.Pid))
 	if err != nil {
-		c.t.Skip("work is measured on Linux: ", err)
+		requiretest.Missing(c.t, "work is measured on Linux: ", err)
 	}
 	const afterName, utime = 3, 14 // as proc_pid_stat(5) counts
 	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
@@ -326,7 +327,7 @@ func (c *crowd) cpu() time.Duration {
 func (c *crowd) work() (sum time.Duration) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.proc.cmd.Process.Pid))
 	if err != nil || len(threads) == 0 {
-		c.t.Skip("work is measured on Linux: ", err)
+		requiretest.Missing(c.t, "work is measured on Linux: ", err)
 	}
 	for _, file := range threads {
 		text, _ := os.ReadFile(file) // it may have ended
