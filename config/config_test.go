@@ -146,6 +146,17 @@ func TestEnvSecrets(t *testing.T) {
 	}
 }
 
+// TestAddressSecrets: of an address no log shows a parameter with the name of a secret.
+func TestAddressSecrets(t *testing.T) {
+	c, err := parseText(`{"tools": {"mcpServers": {"a": {"url": "https://a.example/mcp?page=of-the-address&author=somebody&api_key=key-of-it#access_token=token-of-it"}}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"key-of-it", "token-of-it"}; !slices.Equal(c.Secrets, want) {
+		t.Errorf("the secrets are %q, want %q", c.Secrets, want)
+	}
+}
+
 func TestWholeConfig(t *testing.T) {
 	c, err := parseText(`{
 		"dataDir": "~/p", "workspace": "${PLACE}", "timezone": "UTC", "owners": ["telegram:work:7", "console"],

@@ -356,6 +356,9 @@ func (d *decoder) text(v hujson.Value, path string, plain, hidden bool) (string,
 	if hidden && s != "" {
 		d.secrets[s] = struct{}{}
 	}
+	for _, value := range secrets.Parameters(s) {
+		d.secrets[value] = struct{}{}
+	}
 	return s, true
 }
 

@@ -150,18 +150,23 @@ func Values(args []string) (values []string) {
 // InText reports whether there is an address in text that certainly has a secret in it: a login, or a parameter with
 // the name of a secret.
 func InText(text string) bool {
-	if login.MatchString(text) && !emptyLogin.MatchString(text) {
-		return true
-	}
+	return login.MatchString(text) && !emptyLogin.MatchString(text) || len(parameters(text, IsName)) > 0
+}
+
+// Parameters returns the values of parameters of addresses in text which no log may show, by [IsSecretName].
+func Parameters(text string) []string { return parameters(text, IsSecretName) }
+
+// parameters returns the values of parameters of addresses in text whose names are those of secrets.
+func parameters(text string, isSecret func(name string) bool) (values []string) {
 	if !strings.Contains(text, "://") {
-		return false
+		return nil
 	}
 	for _, p := range parameter.FindAllStringSubmatch(text, -1) {
-		if IsName(p[1]) {
-			return true
+		if isSecret(p[1]) {
+			values = append(values, p[2])
 		}
 	}
-	return false
+	return values
 }
 
 // InAddress reports whether an address may have a secret in it: a login, a query, or a part of its path that is no
