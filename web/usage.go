@@ -125,16 +125,16 @@ func (p pages) usage(u usage) g.Group {
 }
 
 func usageRow(r *row, money bool) g.Node {
-	cost := fmt.Sprintf("%.2f", r.Cost)
+	cost := layout.Money(r.Cost)
 	if r.Part {
 		cost = "at least " + cost
 	}
 	return h.Tr(
 		layout.RowHead(g.Text(r.Name)),
 		h.Td(h.Class("bar"), barChart(r.Bars)),
-		layout.Cell(r.Turns),
-		layout.Cell(r.Usage.In),
-		layout.Cell(r.Usage.Out),
+		layout.Cell(layout.Grouped(r.Turns)),
+		layout.Cell(layout.Grouped(r.Usage.In)),
+		layout.Cell(layout.Grouped(r.Usage.Out)),
 		g.If(money, layout.Cell(cost)),
 	)
 }

@@ -688,6 +688,14 @@ func TestUsage(t *testing.T) {
 	if page := read(t, f.want(t, 200, asking{path: "/owner/usage", by: boss})); strings.Count(page, "<rect") != chartDays*(1+2+2) {
 		t.Errorf("%d bars", strings.Count(page, "<rect"))
 	}
+	f.Server.cfg.Gateway.Usage = func(context.Context) ([]llm.Spent, error) {
+		return []llm.Spent{{Day: "2026-01-02", Turns: 1, Usage: llm.Usage{In: 12_345}, Cost: .0042}}, nil
+	}
+	for _, figure := range []string{">12\u202f345<", ">0.0042<"} { // as on the other pages
+		if page := read(t, f.want(t, 200, asking{path: "/owner/usage", by: boss})); !strings.Contains(page, figure) {
+			t.Errorf("the page lacks %s: %s", figure, page)
+		}
+	}
 	f.Server.cfg.Gateway.Usage = func(context.Context) ([]llm.Spent, error) { return nil, nil }
 	f.want(t, 200, asking{path: "/owner/usage", by: boss})
 }

@@ -268,7 +268,7 @@ func (p *Pages) limit() string {
 		limits = append(limits, layout.Grouped(tokens)+" tokens")
 	}
 	if money > 0 {
-		limits = append(limits, fmt.Sprintf("%.2f in money", money))
+		limits = append(limits, layout.Money(money)+" in money")
 	}
 	if len(limits) == 0 {
 		return "Nobody has a limit of tokens or money."
