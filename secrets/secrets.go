@@ -119,11 +119,7 @@ func CutPair(arg string) (pair string, is bool) {
 func Values(args []string) (values []string) {
 	var before string
 	for _, arg := range args {
-		for _, p := range parameter.FindAllStringSubmatch(arg, -1) {
-			if strings.Contains(arg, "://") && IsSecretName(p[1]) {
-				values = append(values, p[2])
-			}
-		}
+		values = append(values, Parameters(arg)...)
 		named, isPair := CutPair(arg)
 		switch {
 		case isPair:
