@@ -25,11 +25,12 @@ func (t Terminal) Interactive() bool {
 	if t.In != os.Stdin || t.Out != os.Stdout || !term.IsTerminal(unix.Stdin) || !term.IsTerminal(unix.Stdout) {
 		return false
 	}
-	return liner.TerminalSupported() && width() >= minWidth
+	return liner.TerminalSupported() && width(unix.Stdout) >= minWidth
 }
 
-func width() int {
-	w, _, err := term.GetSize(unix.Stdout)
+// width returns how many columns the terminal has that is open there, minWidth if that is not known.
+func width(descriptor int) int {
+	w, _, err := term.GetSize(descriptor)
 	if err != nil {
 		return minWidth
 	}

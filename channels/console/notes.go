@@ -47,7 +47,7 @@ func (c *Channel) showToOthers(k *client, f frame) {
 	defer c.mu.Unlock()
 	if !slices.Contains(c.said, f.ID) { // a message comes again on a new connection
 		c.said = remember(c.said, f.ID)
-		c.sendNote(k, fromAnother+f.Text)
+		c.sendNote(k, fromAnother+chat.Shorten(f.Text, maxNoteRunes))
 	}
 }
 

@@ -62,6 +62,10 @@ func TestOthersSeeWhatIsSaid(t *testing.T) {
 		if got := notesOf(b); len(got) != 1 {
 			t.Errorf("of a message that came again, the other terminal was shown %q", got)
 		}
+		a.sendMessage(strings.Repeat("ä", 100_000))
+		if got := notesOf(b); len(got) != 1 || len([]rune(got[0])) > len(fromAnother)+maxNoteRunes {
+			t.Errorf("of a long message the other terminal was sent %d lines: %.300q", len(got), got)
+		}
 		if got := append(notesOf(a), notesOf(p)...); len(got) > 0 {
 			t.Errorf("who said it was shown %q", got)
 		}

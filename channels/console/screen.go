@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"parley/channels/markdown"
 )
 
@@ -65,7 +67,7 @@ func (s *screen) showDraft(f frame) {
 	blocks := strings.TrimRight(rest[:n], "\n")
 	out := s.render(blocks) + rest[len(blocks):min(n, len(blocks)+2)]
 	if !markdown.HasMarks(rest[n:]) {
-		more, rows := completeRows(rest[n:], width())
+		more, rows := completeRows(rest[n:], width(unix.Stdout))
 		n += more
 		out += rows
 	}
@@ -82,7 +84,7 @@ func (s *screen) render(text string) string {
 		text = `\` + text
 	}
 	words := strings.TrimLeft(text, "\n")
-	return text[:len(text)-len(words)] + markdown.Terminal(words, width(), s.colour)
+	return text[:len(text)-len(words)] + markdown.Terminal(words, width(unix.Stdout), s.colour)
 }
 
 // showReply prints what the draft of a reply has not yet shown.

@@ -15,11 +15,7 @@ import (
 func replyText(f frame, out io.Writer, plain bool) string {
 	text := strings.TrimRight(clean(f.Text), " \n")
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && text != "" {
-		columns, _, err := term.GetSize(int(file.Fd()))
-		if err != nil {
-			columns = minWidth
-		}
-		text = markdown.Terminal(text, columns, !plain)
+		text = markdown.Terminal(text, width(int(file.Fd())), !plain)
 	}
 	lines := append([]string{text}, fileLines(f)...)
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
