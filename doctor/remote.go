@@ -22,11 +22,16 @@ func Model(ctx context.Context, name, id string, model llm.Model) Finding {
 	if err == nil {
 		return Finding{OK, fmt.Sprintf("%s answered in %.1f s", id, time.Since(start).Seconds()), ""}
 	}
+	return modelFailure(id, err, func(kind llm.Kind) string { return modelAdvice(kind, name) })
+}
+
+// modelFailure is the finding about a model that failed with err. It has that id at its provider.
+func modelFailure(id string, err error, advice func(llm.Kind) string) Finding {
 	kind := llm.TimedOut
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		kind = e.Kind
 	}
-	return Finding{Fail, fmt.Sprintf("%s: %v", id, err), modelAdvice(kind, name)}
+	return Finding{Fail, fmt.Sprintf("%s: %v", id, err), advice(kind)}
 }
 
 // modelAdvice says what to do about a model of that name that does not answer.

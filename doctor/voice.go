@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -21,11 +20,7 @@ func Transcription(
 	if err == nil {
 		return Finding{OK, fmt.Sprintf("%s listened for %.1f s", id, time.Since(start).Seconds()), ""}
 	}
-	kind := llm.TimedOut
-	if e, ok := errors.AsType[*llm.Error](err); ok {
-		kind = e.Kind
-	}
-	return Finding{Fail, fmt.Sprintf("%s: %v", id, err), transcriptionAdvice(kind)}
+	return modelFailure(id, err, transcriptionAdvice)
 }
 
 // transcriptionAdvice says what to do about a model that does not transcribe.
