@@ -88,14 +88,14 @@ type Steps struct {
 
 // JobSteps are the tips of steps that manage scheduled jobs.
 type JobSteps struct {
-	Named      Format // a job: its name
-	Due        Format // the same: its name, when it is due, in words or as a time
-	Recurs     Format // the same: its name, how often it is due, in words
-	Removed    Format // what was done with a job: its name
-	Started    Format // the same
-	SwitchedOn Format // the same
-	Off        Format // the same
-	Changed    Format // the same
+	Named       Format // a job: its name
+	Due         Format // the same: its name, when it is due, in words or as a time
+	Recurs      Format // the same: its name, how often it is due, in words
+	Removed     Format // what was done with a job: its name
+	Started     Format // the same
+	SwitchedOn  Format // the same
+	SwitchedOff Format // the same
+	Changed     Format // the same
 }
 
 // Subtask is the tip of a step that gives tasks to subagents.

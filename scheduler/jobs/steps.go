@@ -23,7 +23,7 @@ func (m *Manager) tip(action string, j scheduler.Job, now time.Time) string {
 		return addedTip(say, name, j.Schedule, now.In(m.Zone))
 	}
 	done := map[string]texts.Format{
-		Remove: say.Removed, Run: say.Started, Enable: say.SwitchedOn, Disable: say.Off, Edit: say.Changed,
+		Remove: say.Removed, Run: say.Started, Enable: say.SwitchedOn, Disable: say.SwitchedOff, Edit: say.Changed,
 	}
 	return done[action].With(name)
 }
