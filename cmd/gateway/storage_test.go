@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"parley/agent/conversation"
 	"parley/backup"
 	"parley/channels/discord/discordtest"
 	"parley/channels/telegram/telegramtest"
@@ -83,6 +85,17 @@ func checkValue(t testing.TB, rows []documented, what, name string, value []byte
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(documented, field) {
 			t.Errorf("docs/internals/storage.md does not list the field %q of the %s %q", field, what, name)
+		}
+	}
+}
+
+// TestStorageFields: docs/internals/storage.md lists what records of conversations can have, also what few do.
+func TestStorageFields(t *testing.T) {
+	fields, _ := lookUp(t, storagePage(t)["Logs"], "log", "session/x")
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[conversation.Record]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "unreadable" && !slices.Contains(fields, name) {
+			t.Errorf("docs/internals/storage.md does not list the field %q of the session logs", name)
 		}
 	}
 }
