@@ -9,11 +9,11 @@ import (
 )
 
 // folders returns where the arguments of MCP servers are relative to, by the places at which they stand in the text of
-// a config: the server's cwd, or its own folder.
-func (p paths) folders(text string) map[int]string {
+// a config, whose values are at those places: the server's cwd, or its own folder.
+func (p paths) folders(text string, values map[int][]string) map[int]string {
 	cwd, all := map[string]string{}, map[int]string{}
 	servers := map[int]string{} // of each argument
-	for at, keys := range places(text) {
+	for at, keys := range values {
 		if len(keys) != 4 || keys[0] != "tools" || keys[1] != "mcpServers" && keys[1] != "mcp_servers" {
 			continue
 		}
@@ -37,7 +37,7 @@ func (p paths) folders(text string) map[int]string {
 	return all
 }
 
-// places returns the keys that lead to each text of JSON with comments, by where it stands.
+// places returns the keys that lead to each value of JSON with comments that is a text, by where it stands.
 func places(text string) map[int][]string {
 	all := map[int][]string{}
 	keys := []string{} // of the objects and lists that are open, and of the value

@@ -150,9 +150,17 @@ func TestPathsStay(t *testing.T) {
 				"../shared/x, ./../y, a/../../w, ${UP}/v\nwrite them from the root",
 		},
 		"a workspace by a variable": {`{ "workspace": "${UP}/w" }`, "old/config.json", "lead out of the folder, and would lead elsewhere from the new: ${UP}/w\n"},
-		"what leads to the same":    {`{ "dataDir": "../old", "a": "b/../c", "d": "up .. and ../down", "e": "/../x", "f": "https://a/../b" }`, "old/config.json", ""},
-		"relative to what stays":    {`{ "a": "../shared/x" }`, "mine.json", ""},
-		"relative arguments":        {`{ "tools": { "mcpServers": { "a": { "args": ["../old/x", "../y"] } } } }`, "mine.json", ""},
+		"what is no key of the folder": {
+			`{ "tools": { "mcpServers": { "a": { "env": { "workspace": "../w" } } } } }`, "old/config.json", "would lead elsewhere from the new: ../w\n",
+		},
+		"comments": {
+			`{ // "workspace": "../w", "a": "../x", "b": "${PLACE}/old/files"
+}`, "old/config.json", "",
+		},
+		"comments of what stays": {`{ /* "a": "HERE/old/files" */ }`, "mine.json", ""},
+		"what leads to the same": {`{ "dataDir": "../old", "a": "b/../c", "d": "up .. and ../down", "e": "/../x", "f": "https://a/../b" }`, "old/config.json", ""},
+		"relative to what stays": {`{ "a": "../shared/x" }`, "mine.json", ""},
+		"relative arguments":     {`{ "tools": { "mcpServers": { "a": { "args": ["../old/x", "../y"] } } } }`, "mine.json", ""},
 		"a relative workspace": {
 			`{ "workspace": "old/files" }`, "mine.json", "HERE/mine.json, which stays, names old/files in the folder that would move",
 		},

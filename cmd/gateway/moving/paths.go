@@ -3,6 +3,7 @@ package moving
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,21 +32,19 @@ func newPaths(config, from, to string) (p paths, err error) {
 
 var (
 	jsonText = lazyregexp.New(`"(?:[^"\\\n]|\\.)*"`)
-	// dataDir is the key that --data takes the place of.
-	dataDir = lazyregexp.New(`"dataDir"\s*:\s*"(?:[^"\\\n]|\\.)*"`)
 	// relativeUp matches relative paths that go up, but neither addresses nor prose.
 	relativeUp = lazyregexp.New(`^(?:[^/~:\n][^:\n]{0,200}/)?\.\./`)
-	// keyBefore is the key whose value follows.
-	keyBefore = lazyregexp.New(`"[^"\\\n]*"\s*:\s*$`)
 )
 
 // rewrite returns the text of a config with the new places of what is moved, and what it has changed in words. A
 // relative workspace outside the folder is named by its whole path, as it would be another one from there. The error
-// names paths that only the environment leads to, and relative ones that lead out of the folder.
+// names paths that only the environment leads to, and relative ones that lead out of the folder. What is in comments is
+// never an error.
 func (p paths) rewrite(text string) (_ string, changes []string, err error) {
 	var b strings.Builder
 	var leaving []string
-	folders := p.folders(text)
+	values := places(text)
+	folders := p.folders(text, values)
 	end := 0
 	for _, m := range jsonText.FindAllStringIndex(text, -1) {
 		b.WriteString(text[end:m[0]])
@@ -56,16 +55,17 @@ func (p paths) rewrite(text string) (_ string, changes []string, err error) {
 			b.WriteString(quoted)
 			continue
 		}
-		key, folder := keyBefore.FindString(text[:m[0]]), folders[m[0]]
+		keys, isValue := values[m[0]]
+		key, folder := keyOf(keys), folders[m[0]]
 		is, _ := p.follow(was, key, folder)
 		expanded := os.Expand(was, keepPlain)
 		switch then, leaves := p.follow(expanded, key, folder); {
-		case is != was:
+		case is != was, !isValue:
 		case then != expanded:
 			err = fmt.Errorf("%s names %s, which is %s: it would go on to use the old folder\n"+
 				"write it without a variable, and move again", p.config, was, expanded)
-		case !leaves || isKey(key, "dataDir"): // see dataDir
-		case isKey(key, "workspace") && expanded == was:
+		case !leaves || key == dataDir:
+		case key == "workspace" && expanded == was:
 			is = filepath.Join(filepath.Dir(p.config), was)
 		case !slices.Contains(leaving, was):
 			leaving = append(leaving, was)
@@ -92,10 +92,10 @@ func (p paths) rewrite(text string) (_ string, changes []string, err error) {
 }
 
 // follow returns what text, a value of the config, is to be after the move, and whether it is a relative path that
-// leads out of the folder. key stands before it; folder is where it is relative to if it is an argument of a program.
+// leads out of the folder. key is what keyOf returns for it; folder is where it is relative to if it is an argument of a program.
 func (p paths) follow(text, key, folder string) (is string, leaves bool) {
 	isHome := text == "~" || strings.HasPrefix(text, "~/")
-	if (isKey(key, "workspace") || isKey(key, "dataDir")) && !isHome && !filepath.IsAbs(text) {
+	if (key == "workspace" || key == dataDir) && !isHome && !filepath.IsAbs(text) {
 		return p.relative(text, filepath.Dir(p.config))
 	}
 	if folder != "" {
@@ -124,8 +124,16 @@ func (p paths) relative(path, folder string) (is string, leaves bool) {
 	return path, moves
 }
 
-// isKey reports whether text, as keyBefore matches it, is the key name.
-func isKey(text, name string) bool { return strings.HasPrefix(text, `"`+name+`"`) }
+// dataDir is the key that --data takes the place of.
+const dataDir = "dataDir"
+
+// keyOf returns the key of a value that is in no other value of the config, or "".
+func keyOf(keys []string) string {
+	if len(keys) != 1 {
+		return ""
+	}
+	return keys[0]
+}
 
 // leadsOut reports whether text is a relative path that leads out of the folder.
 func (p paths) leadsOut(text string) bool {
@@ -146,15 +154,15 @@ func keepPlain(name string) string {
 
 // stays returns the paths into the folder that a config names which stays where it is.
 func (p paths) stays(text string) (all []string) {
-	text = dataDir.ReplaceAllString(text, "")
-	folders := p.folders(text)
-	for _, m := range jsonText.FindAllStringIndex(text, -1) {
-		var name string
-		if json.Unmarshal([]byte(text[m[0]:m[1]]), &name) != nil {
+	values := places(text)
+	folders := p.folders(text, values)
+	for _, at := range slices.Sorted(maps.Keys(values)) {
+		key := keyOf(values[at])
+		if key == dataDir {
 			continue
 		}
-		name = os.Expand(name, keepPlain)
-		is, _ := p.follow(name, keyBefore.FindString(text[:m[0]]), folders[m[0]])
+		name := os.Expand(textAt(text, at), keepPlain)
+		is, _ := p.follow(name, key, folders[at])
 		if is != name && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
