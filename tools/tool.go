@@ -18,6 +18,9 @@ import (
 	"parley/workspace"
 )
 
+// Completion is the name of the tool by which some models give their answer, and end the turn (C-030).
+const Completion = "attempt_completion"
+
 // A Tool is one thing the agent can do: its description for the model, and the function that
 // does it.
 type Tool struct {

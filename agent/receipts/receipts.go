@@ -272,16 +272,13 @@ func find(calls []Call, id string) *Call {
 	return nil
 }
 
-// completionTool is the tool by which some models give their answer.
-const completionTool = "attempt_completion"
-
 // spoke reports whether c, one of all calls of a turn, is the answer or a part of it: people see what was said.
 func (c Call) spoke(all []Call) bool {
 	if c.Outcome == Done && c.Result.Skipped { // it was made already
 		twin := slices.IndexFunc(all, func(o Call) bool { return o.ID == c.Result.Twin && !o.Result.Skipped })
 		return twin >= 0 && all[twin].spoke(nil)
 	}
-	return c.Outcome == Done && (c.Result.Told != "" || c.Name == completionTool && c.Result.End != "")
+	return c.Outcome == Done && (c.Result.Told != "" || c.Name == tools.Completion && c.Result.End != "")
 }
 
 // finish takes in the record of c's result.

@@ -175,9 +175,13 @@ func TestRemarks(t *testing.T) {
 	}
 	spoke := finished("c")
 	spoke.Told = "Here it is."
+	completed := finished("d")
+	completed.Result.End = "All done."
+	completing := saying("I end.", "d")
+	completing.Said.Calls[0].Name = "attempt_completion"
 	sessions := conversation.NewSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC, texts.Speakers{})
 	err := sessions.Append(t.Context(), "test:1",
-		heard("1"), saying("I look first.", "a", "b"), finished("a"), finished("b"), saying("I tell you.", "c"), spoke, saying("That is all."), ended("1"))
+		heard("1"), saying("I look first.", "a", "b"), finished("a"), finished("b"), saying("I tell you.", "c"), spoke, completing, completed, ended("1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +196,7 @@ func TestRemarks(t *testing.T) {
 		got = append(got, s.Tool+s.Words)
 		ids[s.Call] = true
 	}
-	if want := []string{"I look first.", "save", "save", "I tell you."}; !slices.Equal(got, want) || len(ids) != len(want) {
+	if want := []string{"I look first.", "save", "save", "I tell you.", "I end."}; !slices.Equal(got, want) || len(ids) != len(want) {
 		t.Errorf("the steps are %q with %d IDs, want %q", got, len(ids), want)
 	}
 }

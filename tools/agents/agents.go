@@ -163,7 +163,7 @@ func newSubagent(c tools.Call, n int, label, task string, names []string) tools.
 	for _, t := range all {
 		speaks := t.Category == "message" || t.Category == category || t.Name == "cron"
 		chosen := names == nil || wanted[t.Name] || t.Through != "" && wanted[t.Through]
-		if t.AliasOf == "" && (!speaks && chosen || t.Name == "attempt_completion") {
+		if t.AliasOf == "" && (!speaks && chosen || t.Name == tools.Completion) {
 			sub.Only = append(sub.Only, t.Name)
 		}
 	}

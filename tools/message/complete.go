@@ -20,7 +20,7 @@ const completeDescription = "Say that the task is done, with the result that the
 // their turn with a tool (C-030). It works whether listed or not.
 func NewComplete(listed bool) tools.Tool {
 	t := tools.New(
-		"attempt_completion",
+		tools.Completion,
 		completeDescription,
 		func(_ context.Context, _ tools.Call, in completion) (tools.Result, error) {
 			if strings.TrimSpace(in.Result) == "" {
