@@ -92,7 +92,8 @@ func (p paths) rewrite(text string) (_ string, changes []string, err error) {
 }
 
 // follow returns what text, a value of the config, is to be after the move, and whether it is a relative path that
-// leads out of the folder. key is what keyOf returns for it; folder is where it is relative to if it is an argument of a program.
+// leads out of the folder. key is what keyOf returns for it; folder is where it is relative to if it is an argument of
+// a program.
 func (p paths) follow(text, key, folder string) (is string, leaves bool) {
 	isHome := text == "~" || strings.HasPrefix(text, "~/")
 	if (key == "workspace" || key == dataDir) && !isHome && !filepath.IsAbs(text) {
