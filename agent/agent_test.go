@@ -790,7 +790,7 @@ func TestDamagedSession(t *testing.T) {
 			}
 			play(t, h, func(h *house) {
 				for _, r := range recs {
-					if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+					if _, err := h.store.Log("session/test:1").Append(t.Context(), store.Any, []byte(r)); err != nil {
 						t.Fatal(err)
 					}
 				}

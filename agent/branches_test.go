@@ -317,11 +317,11 @@ type failingLog struct {
 	of *failingOnce
 }
 
-func (l failingLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
+func (l failingLog) Append(ctx context.Context, after uint64, recs ...[]byte) (uint64, error) {
 	if l.of.fails() {
 		return 0, errBusy
 	}
-	return l.Log.Append(ctx, recs...)
+	return l.Log.Append(ctx, after, recs...)
 }
 
 func (l failingLog) Since(ctx context.Context, seq uint64) iter.Seq2[store.Record, error] {

@@ -15,10 +15,11 @@ import (
 	"parley/tools"
 )
 
-// broken ends a turn that err, of ctx or of the model, broke off. Only shutting
-// down and closing the store leave it open.
+// broken ends a turn that err, of ctx or of the model, broke off. Shutting down, closing the
+// store, and others who appended to its log leave it open: the next try reads that anew.
 func (t *turn) broken(ctx context.Context, err error) error {
-	if err == nil || t.worker.hard.Err() != nil || errors.Is(err, tools.ErrClosing) {
+	isLeft := errors.Is(err, tools.ErrClosing) || errors.Is(err, store.ErrConflict)
+	if err == nil || t.worker.hard.Err() != nil || isLeft {
 		return err
 	}
 	o := t.openTurn()
@@ -102,7 +103,6 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 		r.Steps, r.Taken = t.steps()
 		r.Tokens = t.openTurn().Tokens()
 	}
-	t.outcome = how
 	end := &conversation.End{Outcome: how, Reply: conversation.ReplyToSend(m, how, r), Note: note}
 	t.session.Keep(conversation.Record{Ended: end})
 	flushCtx := ctx
@@ -112,6 +112,7 @@ func (t *turn) end(ctx context.Context, how conversation.Outcome, text string) e
 	if err := t.flush(flushCtx); err != nil {
 		return err
 	}
+	t.outcome = how
 	if t.live != nil {
 		t.live.Close()
 	}

@@ -179,7 +179,7 @@ func TestEndLost(t *testing.T) {
 		`{"heard":{"id":"0","text":"hi","at":{"channel":"test","chat":"1"},"from":{"id":"7"},"time":"2026-01-01T00:00:00Z"}}`,
 		`{"said":{"role":"assistant","text":"hello"}}`, "damaged",
 	} {
-		if _, err := s.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+		if _, err := s.Log("session/test:1").Append(t.Context(), store.Any, []byte(r)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestEndLost(t *testing.T) {
 func TestDamageIsToldOnce(t *testing.T) {
 	var log strings.Builder
 	h := &house{store: mem.New(), model: echo, conf: func(c *agent.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }}
-	if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte("damaged")); err != nil {
+	if _, err := h.store.Log("session/test:1").Append(t.Context(), store.Any, []byte("damaged")); err != nil {
 		t.Fatal(err)
 	}
 	play(t, h, func(h *house) {
@@ -336,11 +336,11 @@ type brimfulLog struct {
 	full *atomic.Bool
 }
 
-func (l brimfulLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
-	if l.full.Load() {
+func (l brimfulLog) Append(ctx context.Context, after uint64, recs ...[]byte) (uint64, error) {
+	if l.full.Load() && len(recs) > 0 {
 		return 0, store.ErrFull
 	}
-	return l.Log.Append(ctx, recs...)
+	return l.Log.Append(ctx, after, recs...)
 }
 
 // TestStopOnFullDisk is P16 and P19: a turn that was stopped and could not be

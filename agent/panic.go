@@ -44,16 +44,17 @@ func (p *Pool) guarded(what string, do func()) (panicked bool) {
 	return err != nil
 }
 
-// endPanicked ends the turn of deliveries after a panic. It does not read the session,
-// which may have caused it.
-func (w *worker) endPanicked(deliveries []delivery) error {
-	st, _, err := w.pool.sessions.Lookup(w.hard, w.id)
+// endPanicked ends t after a panic. It does not read the session, which may have caused
+// it, and may be nil.
+func (w *worker) endPanicked(t *turn) error {
+	s, err := w.pool.sessions.Blank(w.hard, w.id, t.session)
 	if err != nil {
 		return err
 	}
-	s := w.pool.sessions.Restore(w.id, st, conversation.NewHistory(w.pool.config.Zone), 0)
-	s.History.Begin(deliveries[0].Message)
-	t := &turn{session: s, pool: w.pool, worker: w, deliveries: deliveries}
-	intake{t}.hear(deliveries)
-	return t.end(w.hard, conversation.Failed, t.pool.texts.Turn.Panic)
+	s.History.Begin(t.deliveries[0].Message)
+	last := &turn{session: s, pool: w.pool, worker: w, deliveries: t.deliveries}
+	intake{last}.hear(t.deliveries)
+	err = last.end(w.hard, conversation.Failed, w.pool.texts.Turn.Panic)
+	t.outcome = last.outcome
+	return err
 }

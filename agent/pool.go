@@ -210,8 +210,8 @@ func (p *Pool) Run(ctx context.Context) error {
 	})
 }
 
-// insist calls do, which does what, until it succeeds, as when the disk is full
-// (P19). It gives up when ctx ends or the store is closed.
+// insist calls do, which does what, until it succeeds, as when the disk is full (P19). It
+// gives up when ctx ends, the store is closed, or somebody else has changed what do knows.
 func (p *Pool) insist(ctx context.Context, what string, do func(context.Context) error) error {
 	for wait := time.Second; ; wait = min(2*wait, 20*time.Second) {
 		err := do(ctx)
@@ -220,7 +220,7 @@ func (p *Pool) insist(ctx context.Context, what string, do func(context.Context)
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, store.ErrClosed):
+		case errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrConflict):
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		p.log.Error("not done yet, trying again", "what", what, "err", err, "in", wait)

@@ -313,7 +313,7 @@ func TestNoRerunOfOldTurns(t *testing.T) {
 		m := message("1", "hi")
 		heard, _ := json.Marshal(m)
 		for _, r := range []string{`{"heard":` + string(heard) + `}`, `{"said":{"role":"assistant","text":"hello"}}`, `{"ended":{"outcome":"answered"}}`} {
-			if _, err := h.store.Log("session/test:1").Append(h.t.Context(), []byte(r)); err != nil {
+			if _, err := h.store.Log("session/test:1").Append(h.t.Context(), store.Any, []byte(r)); err != nil {
 				t.Fatal(err)
 			}
 		}

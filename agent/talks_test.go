@@ -113,7 +113,7 @@ func TestTranscript(t *testing.T) {
 		synctest.Wait()
 		h.deliver(at("1", "3", "/new"))
 		synctest.Wait()
-		if _, err := h.store.Log("session/test:1#1").Append(h.t.Context(), []byte("damaged")); err != nil {
+		if _, err := h.store.Log("session/test:1#1").Append(h.t.Context(), store.Any, []byte("damaged")); err != nil {
 			t.Fatal(err)
 		}
 		for i, text := range []string{"/new", "fail", "/retry"} {
@@ -355,7 +355,7 @@ func BenchmarkSearch(b *testing.B) {
 			r, _ := json.Marshal(map[string]any{"heard": m})
 			recs = append(recs, r)
 		}
-		if _, err := db.Log("session/"+id).Append(b.Context(), recs...); err != nil {
+		if _, err := db.Log("session/"+id).Append(b.Context(), store.Any, recs...); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := db.Bucket("sessions").Put(b.Context(), id, []byte("{}"), 0); err != nil {

@@ -291,7 +291,7 @@ func TestTrimCrashAnywhere(t *testing.T) {
 		s := mem.New()
 		add := func(id, suffix string, st conversation.State, turns ...[]conversation.Record) {
 			for _, r := range slices.Concat(turns...) {
-				if _, err := s.Log("session/"+id+suffix).Append(t.Context(), r.Encode()); err != nil {
+				if _, err := s.Log("session/"+id+suffix).Append(t.Context(), store.Any, r.Encode()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"parley/agent"
 	"parley/chat"
 	"parley/llm"
+	"parley/store"
 	"parley/store/mem"
 	"parley/texts"
 	"parley/timetest"
@@ -202,7 +203,7 @@ func TestEndThenCrash(t *testing.T) {
 			`{"heard":` + string(heard) + `}`, `{"said":{"role":"assistant","calls":[{"id":"a","name":"attempt_completion","args":"{}"}]}}`,
 			`{"started":["a"]}`, `{"finished":{"role":"tool","call":"a","name":"attempt_completion","text":"done"},"result":{"end":"It is sunny."}}`,
 		} {
-			if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+			if _, err := h.store.Log("session/test:1").Append(t.Context(), store.Any, []byte(r)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -237,7 +238,7 @@ func TestEndWithoutTools(t *testing.T) {
 			`{"heard":` + string(heard) + `}`, `{"said":{"role":"assistant","calls":[{"id":"a","name":"attempt_completion","args":"{}"}]}}`,
 			`{"started":["a"]}`, `{"finished":{"role":"tool","call":"a","name":"attempt_completion","text":"done"},"result":{"end":"It is sunny."}}`,
 		} {
-			if _, err := h.store.Log("session/test:1").Append(t.Context(), []byte(r)); err != nil {
+			if _, err := h.store.Log("session/test:1").Append(t.Context(), store.Any, []byte(r)); err != nil {
 				t.Fatal(err)
 			}
 		}

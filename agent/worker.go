@@ -378,8 +378,7 @@ func (w *worker) turn(deliveries []delivery) (err error) {
 		err = t.do(ctx)
 	})
 	if panicked {
-		t.outcome = conversation.Failed
-		return w.endPanicked(t.deliveries)
+		return w.endPanicked(&t)
 	}
 	if err != nil {
 		return err

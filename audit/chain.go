@@ -32,8 +32,9 @@ type Event struct {
 // distinguishes an append that a crash interrupted from a record that somebody
 // removed or added.
 //
-// There may be one Chain per log at a time. A broken chain stays broken, but can
-// still be appended to. All methods may be called concurrently.
+// There may be one Chain per log at a time: of two that append at once, one gets
+// store.ErrConflict. A broken chain stays broken, but can still be appended to. All
+// methods may be called concurrently.
 type Chain struct {
 	log  store.Log
 	head store.Table[end]
@@ -61,6 +62,8 @@ type end struct {
 	Sum  string `json:"sum"`
 	Seq  uint64 `json:"seq"`            // sequence number of the record in the log
 	Next *end   `json:"next,omitempty"` // the end after an append that is in progress
+
+	rev uint64 // of the bucket's information
 }
 
 const lost = "lost" // in place of the digest, when the bucket lost the end
@@ -80,6 +83,10 @@ func (c *Chain) Append(ctx context.Context, e Event) error {
 
 // append adds l at the end. The caller holds c.mu.
 func (c *Chain) append(ctx context.Context, l link) error {
+	last, err := store.LastNumber(ctx, c.log) // not that of the end if the chain is broken
+	if err != nil {
+		return fmt.Errorf("append to chain: %w", err)
+	}
 	at, err := c.end(ctx)
 	if err != nil {
 		return err
@@ -93,13 +100,14 @@ func (c *Chain) append(ctx context.Context, l link) error {
 	}
 	next := end{N: l.N, Sum: digest(body)}
 	at.Next = &next
-	if err := c.mark(store.Deferred(ctx), at); err != nil {
+	if at, err = c.mark(store.Deferred(ctx), at); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
 	}
-	if next.Seq, err = c.log.Append(ctx, body); err != nil {
+	if next.Seq, err = c.log.Append(ctx, last, body); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
 	}
-	if err := c.mark(store.Deferred(ctx), next); err != nil {
+	next.rev = at.rev
+	if _, err := c.mark(store.Deferred(ctx), next); err != nil {
 		return fmt.Errorf("append to chain: %w", err)
 	}
 	return nil
@@ -118,15 +126,19 @@ func (c *Chain) remove(ctx context.Context, seq uint64, last tip, what string) e
 	return nil
 }
 
-func (c *Chain) mark(ctx context.Context, e end) error {
-	return c.head.Set(ctx, "head", e)
+// mark makes e the end, unless somebody else has changed that since e was read.
+func (c *Chain) mark(ctx context.Context, e end) (end, error) {
+	rev, err := c.head.Put(ctx, "head", e, e.rev)
+	e.rev = rev
+	return e, err
 }
 
 // end returns the end of the chain. It first resolves an append that was
 // interrupted: if its record was written, that is the end. If the end was lost,
 // its digest is set so that no record can continue the chain unnoticed.
 func (c *Chain) end(ctx context.Context) (end, error) {
-	at, _, err := c.head.Get(ctx, "head")
+	at, rev, err := c.head.Get(ctx, "head")
+	at.rev = rev
 	none := errors.Is(err, store.ErrNotFound)
 	if err != nil && !none && !errors.Is(err, store.ErrDamaged) {
 		return end{}, fmt.Errorf("read chain: %w", err)
@@ -140,13 +152,13 @@ func (c *Chain) end(ctx context.Context) (end, error) {
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return end{}, fmt.Errorf("read chain: %w", err)
 		}
-		come = end{N: come.N + 1, Sum: digest(rec.Body), Seq: rec.Seq}
+		come = end{N: come.N + 1, Sum: digest(rec.Body), Seq: rec.Seq, rev: rev}
 	}
 	switch {
 	case next != nil && come.N == next.N && come.Sum == next.Sum:
-		return come, c.mark(ctx, come)
+		return c.mark(ctx, come)
 	case next != nil:
-		return at, c.mark(ctx, at)
+		return c.mark(ctx, at)
 	case !none || come.N > 0:
 		come.Sum = lost
 	}

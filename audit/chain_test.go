@@ -80,7 +80,7 @@ func forged(t *testing.T, s store.Store, recs [][]byte) store.Store {
 	t.Helper()
 	f := mem.New()
 	for _, r := range recs {
-		if _, err := f.Log("audit").Append(t.Context(), r); err != nil {
+		if _, err := f.Log("audit").Append(t.Context(), store.Any, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -400,11 +400,13 @@ type fullLog struct {
 	f *full
 }
 
-func (l fullLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
-	if err := l.f.hit(); err != nil {
-		return 0, err
+func (l fullLog) Append(ctx context.Context, after uint64, recs ...[]byte) (uint64, error) {
+	if len(recs) > 0 {
+		if err := l.f.hit(); err != nil {
+			return 0, err
+		}
 	}
-	return l.Log.Append(ctx, recs...)
+	return l.Log.Append(ctx, after, recs...)
 }
 
 func TestChainConcurrent(t *testing.T) {

@@ -37,7 +37,7 @@ func (n *Notes) People(ctx context.Context) ([]chat.Person, error) {
 // Log returns the last changes of the memory of who, at most so many, the newest
 // first. A damaged change only has its ID (P21).
 func (v *Versions) Log(ctx context.Context, who chat.Person, most int) (all []Change, err error) {
-	err = v.with(ctx, who, func(h *head, _ map[string]string) error {
+	err = v.with(ctx, who, func(ctx context.Context, h *head, _ map[string]string) error {
 		for c, err := range v.back(ctx, h) {
 			if err != nil || len(all) == most {
 				return err
@@ -53,7 +53,7 @@ func (v *Versions) Log(ctx context.Context, who chat.Person, most int) (all []Ch
 // there is no change with this ID, and store.ErrDamaged if it or one of its texts
 // is damaged.
 func (v *Versions) Show(ctx context.Context, who chat.Person, id string) (diff string, c Change, err error) {
-	err = v.with(ctx, who, func(*head, map[string]string) error {
+	err = v.with(ctx, who, func(ctx context.Context, _ *head, _ map[string]string) error {
 		c, err = v.change(ctx, who, id)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (v *Versions) reapply(
 	id string,
 	edits func(Change) map[string]Edit,
 ) (Change, error) {
-	return v.edit(ctx, to, func(_ *head, texts map[string]string) error {
+	return v.edit(ctx, to, func(ctx context.Context, _ *head, texts map[string]string) error {
 		c, err := v.change(ctx, to.Who, id)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ type Correction struct {
 
 // Digest returns the digest of what the file of that name says: a Correction's Base.
 func (n *Notes) Digest(ctx context.Context, who chat.Person, file string) (text, sum string, err error) {
-	err = n.Versions.with(ctx, who, func(_ *head, texts map[string]string) error {
+	err = n.Versions.with(ctx, who, func(_ context.Context, _ *head, texts map[string]string) error {
 		was, there := texts[file]
 		if !there {
 			return fmt.Errorf("%s: %w", file, store.ErrNotFound)
@@ -40,7 +40,8 @@ func (n *Notes) Digest(ctx context.Context, who chat.Person, file string) (text,
 // text than there is now, store.ErrNotFound if there is no such file, and a [chat.Refusal] if the text would be
 // too long. If nothing has changed, the Change has no ID.
 func (n *Notes) Correct(ctx context.Context, who chat.Person, to Correction) (Change, error) {
-	return n.Versions.edit(ctx, Change{Who: who, By: byPage}, func(_ *head, texts map[string]string) error {
+	c := Change{Who: who, By: byPage}
+	return n.Versions.edit(ctx, c, func(_ context.Context, _ *head, texts map[string]string) error {
 		text, there := texts[to.File]
 		if !there {
 			return fmt.Errorf("%s: %w", to.File, store.ErrNotFound)
@@ -74,13 +75,10 @@ func (n *Notes) Correct(ctx context.Context, who chat.Person, to Correction) (Ch
 // Observe makes changes of what was done to the memory files of who since the last look: as edits by hand, or, with
 // a session, as what was done in that conversation, maybe with untrusted content before the agent's eyes.
 func (v *Versions) Observe(ctx context.Context, who chat.Person, session chat.SessionID, tainted bool) error {
-	unlock, err := v.store.Lock(ctx, "memory "+string(who))
-	if err != nil {
+	return v.locked(ctx, who, func(ctx context.Context) error {
+		_, _, err := v.current(ctx, Change{Who: who, By: byHand, Session: session, Tainted: tainted})
 		return err
-	}
-	defer unlock()
-	_, _, err = v.current(ctx, Change{Who: who, By: byHand, Session: session, Tainted: tainted})
-	return err
+	})
 }
 
 // maxExplained is how many lines Explain tells.

@@ -95,7 +95,7 @@ func (d *Dreamer) DreamAll(ctx context.Context) (read, made int, err error) {
 func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read int, err error) {
 	c = Change{Who: who, By: byDream, origins: map[mark]Origin{}}
 	var was map[string]string
-	err = d.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
+	err = d.Versions.with(ctx, who, func(ctx context.Context, h *head, texts map[string]string) error {
 		c.From, was = h.Cursor, texts
 		return nil
 	})
@@ -121,7 +121,7 @@ func (d *Dreamer) batch(ctx context.Context, who chat.Person) (c Change, read in
 		texts = nil
 	}
 	asked := c.ask(d.say(), was, texts)
-	c, err = d.Versions.edit(ctx, c, func(h *head, now map[string]string) error {
+	c, err = d.Versions.edit(ctx, c, func(ctx context.Context, h *head, now map[string]string) error {
 		still, err := d.next(ctx, who, c.From)
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func (c *Change) ask(say texts.Memory, was, texts map[string]string) (named []st
 // restart begins again at the start of the history if it ends before c: somebody
 // has removed or shortened it, and entries are counted from the start again.
 func (d *Dreamer) restart(ctx context.Context, c *Change) ([]Entry, error) {
-	err := d.Versions.with(ctx, c.Who, func(h *head, _ map[string]string) error {
+	err := d.Versions.with(ctx, c.Who, func(ctx context.Context, h *head, _ map[string]string) error {
 		last, err := d.Past.last(ctx, c.Who)
 		if err != nil || last >= h.Cursor {
 			return err
@@ -289,7 +289,7 @@ func (d *Dreamer) failed(ctx context.Context, c *Change, cause error) error {
 	if ctx.Err() != nil || !isInputError(cause) {
 		return cause
 	}
-	return d.Versions.with(ctx, c.Who, func(h *head, _ map[string]string) error {
+	return d.Versions.with(ctx, c.Who, func(ctx context.Context, h *head, _ map[string]string) error {
 		if h.Cursor != c.From {
 			return cause
 		}

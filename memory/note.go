@@ -80,7 +80,7 @@ func (n *Notes) remember(ctx context.Context, c Change, text string) (string, er
 	_, err := n.Versions.edit(
 		ctx,
 		c,
-		func(_ *head, texts map[string]string) error {
+		func(_ context.Context, _ *head, texts map[string]string) error {
 			memory, there := texts[memoryFile]
 			memory = ended(memory) + "- noted " + time.Now().In(n.Zone).Format(time.DateOnly) + ": " + text + "\n"
 			if !there || len(memory) > maxFile {
@@ -107,7 +107,7 @@ func (n *Notes) Forget(ctx context.Context, who chat.Person, what, key string) (
 	c, err := n.Versions.edit(
 		ctx,
 		Change{Who: who, By: "/forget", Key: key},
-		func(_ *head, texts map[string]string) error {
+		func(ctx context.Context, _ *head, texts map[string]string) error {
 			found := 0
 			for e, err := range n.Past.Since(ctx, who, 0) {
 				if err != nil {
@@ -173,7 +173,7 @@ func without(text string, which func(string) bool) (rest string, gone []string) 
 func (n *Notes) Show(ctx context.Context, who chat.Person) (text string, err error) {
 	all := 0
 	fresh := 0
-	err = n.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
+	err = n.Versions.with(ctx, who, func(ctx context.Context, h *head, texts map[string]string) error {
 		for _, name := range []string{memoryFile, userFile, heardFile} {
 			says := strings.TrimSpace(texts[name])
 			if says != "" && says != strings.TrimSpace(workspace.First(name)) { // the form that nobody has filled in

@@ -200,7 +200,7 @@ func shown(line string) string { return strings.TrimRight(strings.ToValidUTF8(li
 // Lines returns the lines of the memory files of who, each with where it came from.
 func (n *Notes) Lines(ctx context.Context, who chat.Person) (Lines, error) {
 	all := Lines{Who: who, Files: names(who), Lines: []Line{}}
-	err := n.Versions.with(ctx, who, func(h *head, texts map[string]string) error {
+	err := n.Versions.with(ctx, who, func(ctx context.Context, h *head, texts map[string]string) error {
 		for _, name := range all.Files {
 			number := 0
 			for text := range strings.Lines(texts[name]) {

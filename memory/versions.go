@@ -189,20 +189,24 @@ func (v *Versions) save(ctx context.Context, h *head) (err error) {
 // with calls do with the head and the files of who, while nobody else can change
 // them. It first completes a change that was interrupted by a crash, and records
 // edits made to the files by others as a Change.
-func (v *Versions) with(ctx context.Context, who chat.Person, do func(h *head, texts map[string]string) error) error {
-	unlock, err := v.store.Lock(ctx, "memory "+string(who))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	h, texts, err := v.current(ctx, Change{Who: who, By: byHand})
-	if err != nil {
-		return fmt.Errorf("memory of %s: %w", who, err)
-	}
-	if err := do(h, texts); err != nil {
-		return fmt.Errorf("memory of %s: %w", who, err)
-	}
-	return nil
+func (v *Versions) with(
+	ctx context.Context, who chat.Person, do func(ctx context.Context, h *head, texts map[string]string) error,
+) error {
+	return v.locked(ctx, who, func(ctx context.Context) error {
+		h, texts, err := v.current(ctx, Change{Who: who, By: byHand})
+		if err != nil {
+			return fmt.Errorf("memory of %s: %w", who, err)
+		}
+		if err := do(ctx, h, texts); err != nil {
+			return fmt.Errorf("memory of %s: %w", who, err)
+		}
+		return nil
+	})
+}
+
+// locked calls do while nobody else can change the memory of who.
+func (v *Versions) locked(ctx context.Context, who chat.Person, do func(context.Context) error) error {
+	return store.Locked(ctx, v.store, "memory "+string(who), do)
 }
 
 // current finishes what a crash broke off, makes the Change c of what somebody else did
@@ -228,9 +232,9 @@ func (v *Versions) current(ctx context.Context, c Change) (*head, map[string]str
 func (v *Versions) edit(
 	ctx context.Context,
 	c Change,
-	alter func(h *head, texts map[string]string) error,
+	alter func(ctx context.Context, h *head, texts map[string]string) error,
 ) (Change, error) {
-	err := v.with(ctx, c.Who, func(h *head, texts map[string]string) error {
+	err := v.with(ctx, c.Who, func(ctx context.Context, h *head, texts map[string]string) error {
 		if c.Key != "" {
 			for old, err := range v.back(ctx, h) {
 				if err != nil || old.Key == c.Key {
@@ -239,7 +243,7 @@ func (v *Versions) edit(
 				}
 			}
 		}
-		err := alter(h, texts)
+		err := alter(ctx, h, texts)
 		if err != nil {
 			return err
 		}
@@ -327,6 +331,9 @@ func (v *Versions) write(ctx context.Context, who chat.Person, name string, e Ed
 func (v *Versions) writeText(ctx context.Context, who chat.Person, name, digest string) error {
 	text, err := v.text(ctx, who, digest)
 	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil { // the lock may be somebody else's
 		return err
 	}
 	return v.files.WriteFile(fileOf(who, name), []byte(text))

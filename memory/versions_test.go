@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,7 +25,7 @@ import (
 // set makes a change by which a file says text.
 func (a *attic) set(who chat.Person, name, text string) Change {
 	a.t.Helper()
-	c, err := a.edit(a.t.Context(), Change{Who: who, By: "dream"}, func(_ *head, texts map[string]string) error {
+	c, err := a.edit(a.t.Context(), Change{Who: who, By: "dream"}, func(_ context.Context, _ *head, texts map[string]string) error {
 		texts[name] = text
 		return nil
 	})
@@ -109,7 +110,7 @@ func TestEditedAfterCrash(t *testing.T) {
 	v := NewVersions(frail{a.disk.Names(), func(string) { runtime.Goexit() }}, a.mem, a.Versions.log)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = v.edit(t.Context(), Change{Who: "owner", By: "dream"}, func(_ *head, texts map[string]string) error {
+		_, _ = v.edit(t.Context(), Change{Who: "owner", By: "dream"}, func(_ context.Context, _ *head, texts map[string]string) error {
 			texts[memoryFile], texts[userFile] = "two\n", "two\n"
 			return nil
 		})

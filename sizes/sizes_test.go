@@ -60,7 +60,7 @@ func TestMeasure(t *testing.T) {
 	}
 	defer s.Close()
 	for i := range 50 {
-		if _, err := s.Log(store.LogSession(fmt.Sprint("s", i), "")).Append(ctx, make([]byte, 10_000)); err != nil {
+		if _, err := s.Log(store.LogSession(fmt.Sprint("s", i), "")).Append(ctx, store.Any, make([]byte, 10_000)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestPassCompacts(t *testing.T) {
 	defer s.Close()
 	l := s.Log(store.LogAudit)
 	for range 12 {
-		if _, err := l.Append(ctx, bytes.Repeat([]byte("x"), 4<<20)); err != nil {
+		if _, err := l.Append(ctx, store.Any, bytes.Repeat([]byte("x"), 4<<20)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,6 +19,7 @@ const (
 	BucketJobs             = "jobs"
 	BucketLastSent         = "last sent"
 	BucketLedger           = "ledger"
+	BucketLocks            = "locks"
 	BucketMCPPins          = "mcp pins"
 	BucketMCPQuestions     = "mcp questions"
 	BucketMCPSignIns       = "mcp sign-ins"
@@ -110,6 +111,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketJobs, "scheduled jobs and their last runs", "scheduler, when a job is removed or over"},
 		{"bucket", BucketLastSent, "the reply sent last to each chat", "channels, after 30 days"},
 		{"bucket", BucketLedger, "what each account used of a day", "agent, after 40 days; retention.usage"},
+		{"bucket", BucketLocks, "what the numbers of locks go on from", "nobody: one value"},
 		{"bucket", BucketMCPPins, "what was approved of MCP servers", "owners, who configure servers: one value each"},
 		{"bucket", BucketMCPQuestions, "what MCP servers ask", "tools/mcp/elicit, when answered, or after 48 hours"},
 		{"bucket", BucketMCPSignIns, "sign-ins to MCP servers, encrypted", "tools/mcp/signin, when they end"},

@@ -32,9 +32,9 @@ type Store interface {
 	Log(name string) Log
 	Queue(name string) Queue
 
-	// Lock locks name, on all machines that share the Store, until unlock is
-	// called. It waits until the lock is free or ctx ends.
-	Lock(ctx context.Context, name string) (unlock func(), err error)
+	// Lock locks name, on all machines that share the Store. It waits until the
+	// lock is free or ctx ends.
+	Lock(ctx context.Context, name string) (Lease, error)
 
 	// Close ends the Store: calls under way finish, later ones return ErrClosed.
 	Close() error
@@ -54,7 +54,7 @@ type Bucket interface {
 	Keys(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
 
-// Any is the revision that matches whatever is there.
+// Any is the revision of a key, or the number of a record, that matches whatever is there.
 const Any = ^uint64(0)
 
 // DeleteAll removes all keys of b.
@@ -72,8 +72,12 @@ func DeleteAll(ctx context.Context, b Bucket) error {
 
 // A Log is an append-only list of records, numbered from 1.
 type Log interface {
-	// Append adds recs, all or none, and returns the number of the last.
-	Append(ctx context.Context, recs ...[]byte) (seq uint64, err error)
+	// Append adds recs after the record numbered after, all or none, and returns the
+	// number of the last. It returns ErrConflict, and adds nothing, unless after is the
+	// number of the last record that was ever appended (0: none was), or Any. Without
+	// recs it writes nothing, and returns the number of the last record that was ever
+	// appended, 0 if none was.
+	Append(ctx context.Context, after uint64, recs ...[]byte) (seq uint64, err error)
 	// Since yields the records after seq, oldest first, up to the end as it is
 	// when reading begins. A damaged record is yielded with its number and
 	// ErrDamaged, and the next ones follow. The caller may write to the Store
@@ -82,6 +86,11 @@ type Log interface {
 	// Trim removes the records up to and including seq. Numbers are not used again.
 	Trim(ctx context.Context, seq uint64) error
 }
+
+// LastNumber returns the number of the last record that was ever appended to l, also if
+// it was trimmed, and 0 if none was. Whoever reads l, to append to what was read, asks
+// before: what others append meanwhile is then read, or a conflict.
+func LastNumber(ctx context.Context, l Log) (uint64, error) { return l.Append(ctx, Any) }
 
 // A Record is one entry of a Log.
 type Record struct {

@@ -653,7 +653,7 @@ func TestAudit(t *testing.T) {
 	if got := verdict(); !strings.Contains(got, `"verdict":{"whole":true}`) {
 		t.Errorf("got %s", got)
 	}
-	if _, err := f.store.Log("audit").Append(t.Context(), []byte("forged")); err != nil {
+	if _, err := f.store.Log("audit").Append(t.Context(), store.Any, []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
 	if got := verdict(); !strings.Contains(got, `"verdict":{"whole":false,"why":"chain is broken`) {

@@ -15,7 +15,7 @@ type Session struct {
 	ID        chat.SessionID
 	log       store.Log
 	History   *History
-	Seq       uint64   // of the last record of the log
+	Seq       uint64   // of the last record of the log, which the next one follows
 	unsaved   [][]byte // records to append
 	archived  uint64   // last record that a summary in another branch has archived
 	ReadSince *uint64  // until a request was made: the history was read from the log, from the record after this one on
@@ -27,12 +27,14 @@ func (s *Session) Keep(r Record) {
 	s.History.Apply(s.Seq+uint64(len(s.unsaved)), r)
 }
 
-// Save appends what was kept to the log, all or nothing.
+// Save appends what was kept to the log, all or nothing. With store.ErrConflict the log is
+// not as s knows it: somebody else has appended to it, or s did before an error that did not
+// tell. s is not to be used any more then, and whoever opens the session anew reads the log.
 func (s *Session) Save(ctx context.Context) error {
 	if len(s.unsaved) == 0 {
 		return nil
 	}
-	seq, err := s.log.Append(ctx, s.unsaved...)
+	seq, err := s.log.Append(ctx, s.Seq, s.unsaved...)
 	if err != nil {
 		return fmt.Errorf("save session %s: %w", s.ID, err)
 	}

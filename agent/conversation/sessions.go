@@ -176,7 +176,7 @@ func (ss *Sessions) Append(ctx context.Context, id chat.SessionID, records ...Re
 	for i, r := range records {
 		bodies[i] = r.Encode()
 	}
-	_, err := ss.logOf(id, 0).Append(ctx, bodies...)
+	_, err := ss.logOf(id, 0).Append(ctx, store.Any, bodies...)
 	return err
 }
 
@@ -239,7 +239,10 @@ func (ss *Sessions) Journal(ctx context.Context, id chat.SessionID) iter.Seq2[Jo
 // read reads the session id, which is in the state st.
 func (ss *Sessions) read(ctx context.Context, id chat.SessionID, st State) (*Session, error) {
 	since := max(st.From, 1) - 1
-	s := ss.Restore(id, st, NewHistory(ss.zone), 0)
+	s, err := ss.unread(ctx, id, st)
+	if err != nil {
+		return nil, err
+	}
 	s.ReadSince = &since
 	lost, damaged := 0, error(nil) // the last cause of several
 	for r, err := range ss.branchRecords(ctx, s) {
@@ -257,6 +260,30 @@ func (ss *Sessions) read(ctx context.Context, id chat.SessionID, st State) (*Ses
 		ss.log.Error("a part of a session is damaged and left out", "session", id, "records", lost, "err", damaged)
 	}
 	return s, nil
+}
+
+// unread returns the session id as if nothing had been said in it. Its next record follows
+// the last one that there is.
+func (ss *Sessions) unread(ctx context.Context, id chat.SessionID, st State) (*Session, error) {
+	last, err := store.LastNumber(ctx, ss.logOf(id, st.Epoch))
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return ss.Restore(id, st, NewHistory(ss.zone), last), nil
+}
+
+// Blank returns the session id as if nothing had been said in it, without reading what was. Its
+// next record follows that which the next one of s would have followed. If s is nil, because the
+// session could not be opened, it is the last one that there is.
+func (ss *Sessions) Blank(ctx context.Context, id chat.SessionID, s *Session) (*Session, error) {
+	if s != nil {
+		return ss.Restore(id, s.State, NewHistory(ss.zone), s.Seq), nil
+	}
+	st, _, err := ss.Lookup(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return ss.unread(ctx, id, st)
 }
 
 // Restore returns the session id with a history that was read up to the record

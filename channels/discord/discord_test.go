@@ -84,11 +84,11 @@ type reportingLog struct {
 	appended chan string
 }
 
-func (l reportingLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
+func (l reportingLog) Append(ctx context.Context, after uint64, recs ...[]byte) (uint64, error) {
 	for _, rec := range recs {
 		l.appended <- string(rec)
 	}
-	return l.Log.Append(ctx, recs...)
+	return l.Log.Append(ctx, after, recs...)
 }
 
 // restart creates the bot anew, as a restart does.

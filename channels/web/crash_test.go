@@ -65,8 +65,11 @@ type log struct {
 	d *disk
 }
 
-func (l log) Append(ctx context.Context, recs ...[]byte) (n uint64, err error) {
-	err = l.d.write(func() (err error) { n, err = l.Log.Append(ctx, recs...); return err })
+func (l log) Append(ctx context.Context, after uint64, recs ...[]byte) (n uint64, err error) {
+	if len(recs) == 0 {
+		return l.Log.Append(ctx, after)
+	}
+	err = l.d.write(func() (err error) { n, err = l.Log.Append(ctx, after, recs...); return err })
 	return n, err
 }
 

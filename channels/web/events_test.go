@@ -555,9 +555,11 @@ type dawdling struct {
 	after func()
 }
 
-func (l dawdling) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
-	defer l.after()
-	return l.Log.Append(ctx, recs...)
+func (l dawdling) Append(ctx context.Context, after uint64, recs ...[]byte) (uint64, error) {
+	if len(recs) > 0 {
+		defer l.after()
+	}
+	return l.Log.Append(ctx, after, recs...)
 }
 
 // Whoever finds a record in the log before all are shown it sees it once.

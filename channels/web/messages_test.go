@@ -355,7 +355,7 @@ func TestP9RepliesOnce(t *testing.T) {
 	}
 	leave()
 	last := h.reply("anna", firstID, "r2", "end")
-	if _, err := s.Log("web/anna/first").Append(t.Context(), []byte("{")); err != nil {
+	if _, err := s.Log("web/anna/first").Append(t.Context(), store.Any, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	h = open(t, s)
@@ -553,11 +553,11 @@ type fullLog struct {
 	f *full
 }
 
-func (l fullLog) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
-	if l.f.is.Load() {
+func (l fullLog) Append(ctx context.Context, after uint64, recs ...[]byte) (uint64, error) {
+	if l.f.is.Load() && len(recs) > 0 {
 		return 0, store.ErrFull
 	}
-	return l.Log.Append(ctx, recs...)
+	return l.Log.Append(ctx, after, recs...)
 }
 
 // A record that was written although the store says it was not is said once (P3 P9).

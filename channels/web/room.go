@@ -63,7 +63,7 @@ type room struct {
 	writeMu sync.Mutex
 	seqs    map[entryKey]uint64 // numbers of all entries; nil: not loaded
 	tree    branches.Tree       // of the entries, once seqs are loaded
-	last    uint64              // number of the last entry, once seqs are loaded
+	last    uint64              // number of the last entry, which the next one follows, once seqs are loaded
 
 	mu         sync.Mutex    // guards the fields below; locked after writeMu and Channel.mu
 	events     []sseEvent    // the latest ones
@@ -135,8 +135,12 @@ func (rm *room) load(ctx context.Context) error {
 	if rm.seqs != nil {
 		return nil
 	}
+	last, err := store.LastNumber(ctx, rm.log)
+	if err != nil {
+		return err
+	}
 	seqs := map[entryKey]uint64{}
-	rm.tree, rm.last = branches.Tree{}, 0
+	rm.tree, rm.last = branches.Tree{}, last
 	for old, err := range rm.entriesAfter(ctx, 0) {
 		if err != nil {
 			return err
@@ -151,7 +155,8 @@ func (rm *room) load(ctx context.Context) error {
 }
 
 // writeEntry writes e to the log and shows it. If it is an answer in a branch that was
-// left, that stays left. The caller holds writeMu.
+// left, that stays left. The caller holds writeMu and has loaded the entries. The error is
+// store.ErrConflict if somebody else has written to the log since: the next try loads them anew.
 func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err error) {
 	all := rm.inItsBranch(e)
 	bodies := make([][]byte, len(all))
@@ -160,7 +165,7 @@ func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err err
 			return 0, err
 		}
 	}
-	seq, err = rm.log.Append(ctx, bodies...)
+	seq, err = rm.log.Append(ctx, rm.last, bodies...)
 	if err != nil {
 		rm.seqs = nil // the log may have it or not
 		return 0, err
@@ -168,7 +173,7 @@ func (rm *room) writeEntry(ctx context.Context, e logEntry) (seq uint64, err err
 	seq -= uint64(len(all) - 1) // of e
 	for i, e := range all {
 		e.Seq = seq + uint64(i)
-		if e.Edits == 0 && rm.seqs != nil {
+		if e.Edits == 0 {
 			rm.seqs[entryKey{e.Who, e.ID}] = e.Seq
 		}
 		rm.note(e)
@@ -198,6 +203,9 @@ func (rm *room) entryNow(ctx context.Context, seq uint64) (now logEntry, err err
 func (rm *room) editEntry(ctx context.Context, seq uint64, r chat.Reply) error {
 	rm.writeMu.Lock()
 	defer rm.writeMu.Unlock()
+	if err := rm.load(ctx); err != nil {
+		return err
+	}
 	now, err := rm.entryNow(ctx, seq)
 	if err != nil {
 		return err

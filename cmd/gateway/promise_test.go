@@ -19,6 +19,7 @@ import (
 	"parley/chat"
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/store"
 	"parley/store/bolt"
 )
 
@@ -316,7 +317,7 @@ func TestP25PoisonedHistory(t *testing.T) {
 		recs = append(recs, b)
 	}
 	recs = append(recs, []byte(`{"said": {"role": "assist`), []byte("null"), nil)
-	if _, err := s.Log("session/"+string(at.Session())).Append(t.Context(), recs...); err != nil {
+	if _, err := s.Log("session/"+string(at.Session())).Append(t.Context(), store.Any, recs...); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -28,7 +28,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				_, err := s.Log(fmt.Sprint(w)).Append(ctx, body, body)
+				_, err := s.Log(fmt.Sprint(w)).Append(ctx, store.Any, body, body)
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}

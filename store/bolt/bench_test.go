@@ -47,7 +47,7 @@ func BenchmarkAppendTogether(b *testing.B) {
 			for w := range sessions {
 				all.Go(func() {
 					for l := s.Log(fmt.Sprint("session/", w)); left.Add(-1) >= 0; {
-						if _, err := l.Append(b.Context(), rec); err != nil {
+						if _, err := l.Append(b.Context(), store.Any, rec); err != nil {
 							b.Error(err)
 						}
 					}
@@ -84,7 +84,7 @@ func BenchmarkLongLog(b *testing.B) {
 	}
 	var last uint64
 	for range 100 {
-		last, _ = l.Append(b.Context(), recs...)
+		last, _ = l.Append(b.Context(), store.Any, recs...)
 	}
 	read := func(b *testing.B, from uint64, want int) {
 		for b.Loop() {
@@ -104,7 +104,7 @@ func BenchmarkLongLog(b *testing.B) {
 	b.Run("read the last 100", func(b *testing.B) { read(b, last-100, 100) })
 	b.Run("append", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := l.Append(b.Context(), recs[0]); err != nil {
+			if _, err := l.Append(b.Context(), store.Any, recs[0]); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -124,7 +124,7 @@ func BenchmarkOpen(b *testing.B) {
 			for i := range logs {
 				all.Go(func() {
 					rec := make([]byte, 300)
-					_, _ = s.Log(fmt.Sprint("session/", i)).Append(b.Context(), rec, rec, rec, rec)
+					_, _ = s.Log(fmt.Sprint("session/", i)).Append(b.Context(), store.Any, rec, rec, rec, rec)
 				})
 			}
 			all.Wait()
@@ -160,7 +160,7 @@ func TestOpenReadsLittle(t *testing.T) {
 	s := open(t, dir)
 	recs := slices.Repeat([][]byte{make([]byte, 3000)}, 100)
 	for range 50 {
-		if _, err := s.Log("l").Append(ctx, recs...); err != nil {
+		if _, err := s.Log("l").Append(ctx, store.Any, recs...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestOpenReadsLittle(t *testing.T) {
 		if err := s.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Log("l").Append(ctx, []byte("one more")); err != nil {
+		if _, err := s.Log("l").Append(ctx, store.Any, []byte("one more")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -87,7 +87,7 @@ type Store struct {
 }
 
 // Lock implements [store.Store].
-func (s *Store) Lock(ctx context.Context, name string) (unlock func(), err error) {
+func (s *Store) Lock(ctx context.Context, name string) (store.Lease, error) {
 	return s.locks.Lock(ctx, name)
 }
 

@@ -69,7 +69,7 @@ func fillAndDelete(ctx context.Context, t *testing.T, n int, stores ...*Store) {
 		s.SetNow(func() time.Time { return time.Unix(0, 0) }) // it is in the IDs that were seen
 		for i := range n {
 			log := s.Log(fmt.Sprint("log", i%4))
-			_, err := log.Append(ctx, bytes.Repeat(fmt.Appendf(nil, "%3d", i), 20_000))
+			_, err := log.Append(ctx, store.Any, bytes.Repeat(fmt.Appendf(nil, "%3d", i), 20_000))
 			_, err2 := s.Bucket("b").Put(ctx, fmt.Sprint("key", i), bytes.Repeat(fmt.Appendf(nil, "%3d", i), 20_000), store.Any)
 			_, err3 := s.Bucket(fmt.Sprint("small", i)).Put(ctx, "k", []byte("value"), store.Any)
 			err4 := s.Queue("q").Push(ctx, fmt.Sprint("id", i), make([]byte, 1000))
@@ -96,8 +96,8 @@ func fillAndDelete(ctx context.Context, t *testing.T, n int, stores ...*Store) {
 // changeSome changes entries everywhere in the order of the keys.
 func changeSome(ctx context.Context, n int, s *Store) error {
 	val := fmt.Appendf(nil, "changed %d", n)
-	_, err := s.Log("log0").Append(ctx, val, val)
-	_, err2 := s.Log(fmt.Sprint("a log ", n)).Append(ctx, val)
+	_, err := s.Log("log0").Append(ctx, store.Any, val, val)
+	_, err2 := s.Log(fmt.Sprint("a log ", n)).Append(ctx, store.Any, val)
 	_, err3 := s.Bucket("b").Put(ctx, fmt.Sprint("key", 120+n), val, store.Any)
 	_, err4 := s.Bucket(fmt.Sprint("zone ", n)).Put(ctx, "k", val, store.Any)
 	err5 := s.Bucket("b").Delete(ctx, fmt.Sprint("key", 159-n))
@@ -265,7 +265,7 @@ func TestCompactKilled(t *testing.T) {
 		if lost := missing(ctx, opened, done); len(lost) > 0 {
 			t.Errorf("%s: lost %v", step.Call, lost)
 		}
-		if _, err := opened.Log("log0").Append(ctx, []byte("more")); err != nil {
+		if _, err := opened.Log("log0").Append(ctx, store.Any, []byte("more")); err != nil {
 			t.Errorf("%s: append: %v", step.Call, err)
 		}
 		if drafts, _ := filepath.Glob(filepath.Join(image, "*.compact")); len(drafts) > 0 {

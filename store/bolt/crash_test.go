@@ -82,7 +82,7 @@ func write(s store.Store, w int) error {
 		for i := range recs {
 			recs[i] = []byte(bodyOf(i+1, len(recs)))
 		}
-		seq, err := l.Append(ctx, recs...)
+		seq, err := l.Append(ctx, store.Any, recs...)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func fill(dir string) error {
 		for j := range recs {
 			recs[j] = []byte(bodyOf(j, i))
 		}
-		if _, err := s.Log(fmt.Sprint("log", i)).Append(ctx, recs...); err != nil {
+		if _, err := s.Log(fmt.Sprint("log", i)).Append(ctx, store.Any, recs...); err != nil {
 			return err
 		}
 		if _, err := s.Bucket("b").Put(ctx, fmt.Sprint("key", i), []byte(bodyOf(i, i)), 0); err != nil {
@@ -213,7 +213,7 @@ func TestDamagedValue(t *testing.T) {
 		if _, err := s.Bucket("b").Put(ctx, name, []byte("value of "+name), 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Log("l").Append(ctx, []byte("record of "+name)); err != nil {
+		if _, err := s.Log("l").Append(ctx, store.Any, []byte("record of "+name)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Queue("q").Push(ctx, name, []byte("work of "+name)); err != nil {
@@ -327,7 +327,7 @@ func flip(dir string, data []byte, want map[string]string, n int) string {
 			return fmt.Sprintf("bit %d: %s = %.40q, want %.40q", bit, name, val, want[name])
 		}
 	}
-	_, err = s.Log("log1").Append(context.Background(), []byte("more"))
+	_, err = s.Log("log1").Append(context.Background(), store.Any, []byte("more"))
 	switch {
 	case err != nil && !errors.Is(err, store.ErrDamaged):
 		return err.Error()

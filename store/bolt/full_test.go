@@ -33,7 +33,7 @@ func fullDisk(dir string, free func() error) error {
 	}
 	n := uint64(0)
 	for full := 0; full < 3; { // a failed commit may leave room for the next
-		seq, err := l.Append(ctx, body, body)
+		seq, err := l.Append(ctx, store.Any, body, body)
 		switch {
 		case errors.Is(err, store.ErrFull):
 			full++
@@ -58,7 +58,7 @@ func fullDisk(dir string, free func() error) error {
 	if err := q.Push(ctx, "late", body); err != nil {
 		return fmt.Errorf("push when there is space again: %w", err)
 	}
-	if seq, err := l.Append(ctx, body, body); err != nil || seq != n+2 {
+	if seq, err := l.Append(ctx, store.Any, body, body); err != nil || seq != n+2 {
 		return fmt.Errorf("append when there is space again: %d, %w", seq, err)
 	}
 	if err := s.Close(); err != nil {
@@ -123,7 +123,7 @@ func TestFullFile(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 	n := uint64(0)
 	for {
-		seq, err := l.Append(ctx, body)
+		seq, err := l.Append(ctx, store.Any, body)
 		if errors.Is(err, store.ErrFull) {
 			break
 		}
@@ -144,7 +144,7 @@ func TestFullFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if seq, err := s.Log("l").Append(ctx, body); err != nil || seq != n+1 {
+	if seq, err := s.Log("l").Append(ctx, store.Any, body); err != nil || seq != n+1 {
 		t.Errorf("append when there is space again: %d, %v, want %d", seq, err, n+1)
 	}
 	if err := holds(s, n+1, 0); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"parley/store/bolt/checksum"
 	"parley/store/bolt/layer"
 	"parley/store/bolt/mark"
 	"parley/store/bolt/pages"
@@ -65,7 +66,7 @@ func (id identity) isOlder(m *mark.Mark) bool {
 func (d *database) writeMetaNumber(tx *bbolt.Tx, key string, n uint64) error {
 	p := identityPart()
 	k := encodeKey(key)
-	return putInFile(tx, layer.Change{Key: p.prefix + string(k), Val: addChecksum(p.place, k, encodeNumber(n))})
+	return putInFile(tx, layer.Change{Key: p.prefix + string(k), Val: checksum.Add(p.place, k, encodeNumber(n))})
 }
 
 // writeMoved notes that the file has the changes of the log up to record seq.

@@ -72,7 +72,7 @@ func TestTooLongForTheFile(t *testing.T) {
 	if _, err := s.Bucket(long).Put(t.Context(), "k", nil, 0); err == nil {
 		t.Error("a name was accepted that is too long")
 	}
-	if _, err := s.Log(long).Append(t.Context()); err == nil {
+	if _, err := s.Log(long).Append(t.Context(), store.Any, nil); err == nil {
 		t.Error("a log was accepted whose name is too long")
 	}
 	if _, err := s.Bucket("b").Put(t.Context(), long[1:], nil, store.Any); err != nil {

@@ -59,45 +59,69 @@ func (l log) mayExist(t *txn) (may bool) {
 const unknownEnd = 1 << 40
 
 // Append implements [store.Log].
-func (l log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
-	err = l.part.store.submit(ctx, &op{
-		do: func(t *txn) (err error) {
-			seq, err = l.piece(l.pieces(t)-1).add(t, recs)
-			return err
-		},
-		afterFault: func(t *txn) (err error) {
-			seq, err = l.addPiece(t, recs)
-			return err
-		},
-	})
+func (l log) Append(ctx context.Context, after uint64, recs ...[]byte) (seq uint64, err error) {
+	if len(recs) == 0 {
+		err = l.part.store.view(ctx, func(t *txn) error {
+			seq, _ = l.end(t)
+			return checkEnd(after, seq)
+		})
+	} else {
+		err = l.part.store.submit(ctx, &op{
+			do: func(t *txn) (err error) {
+				seq, err = l.piece(l.pieces(t)-1).add(t, after, recs)
+				return err
+			},
+			afterFault: func(t *txn) (err error) {
+				seq, err = l.addPiece(t, after, recs)
+				return err
+			},
+		})
+	}
 	if err != nil {
 		return 0, l.part.wrap(err)
 	}
 	return seq, nil
 }
 
-// addPiece adds recs in a new piece of the log.
-func (l log) addPiece(t *txn, recs [][]byte) (seq uint64, err error) {
-	n := l.pieces(t)
-	end, err := l.piece(n - 1).lastNumber(t)
-	if err != nil {
-		end = uint64(n) * unknownEnd
+// checkEnd returns ErrConflict unless what goes after that number goes after end.
+func checkEnd(after, end uint64) error {
+	if after != store.Any && after != end {
+		return store.ErrConflict
 	}
+	return nil
+}
+
+// end returns the number of the last record, as far as that can be read, and the number of pieces.
+func (l log) end(t *txn) (end uint64, pieces int) {
+	pieces = l.pieces(t)
+	end, err := l.piece(pieces - 1).lastNumber(t)
+	if err != nil {
+		end = uint64(pieces) * unknownEnd
+	}
+	return end, pieces
+}
+
+// addPiece adds recs in a new piece of the log.
+func (l log) addPiece(t *txn, after uint64, recs [][]byte) (seq uint64, err error) {
+	end, n := l.end(t)
 	next := l.piece(n)
 	if err := next.part.setSequence(t, end); err != nil {
 		return 0, err
 	}
 	l.part.store.log.Error("the end of a log cannot be read, and what comes next is kept elsewhere",
 		"log", l.part.name, "after", end)
-	return next.add(t, recs)
+	return next.add(t, after, recs)
 }
 
 // fillPercent is how full pages get: records are only ever added at the end.
 const fillPercent = 0.9
 
 // add adds recs at the end of the piece.
-func (l log) add(t *txn, recs [][]byte) (seq uint64, err error) {
+func (l log) add(t *txn, after uint64, recs [][]byte) (seq uint64, err error) {
 	seq = l.part.lastNumber(t)
+	if err := checkEnd(after, seq); err != nil {
+		return 0, err
+	}
 	for _, r := range recs {
 		seq++
 		if err := l.part.put(t, encodeNumber(seq), r); err != nil {

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"parley/store"
+	"parley/store/bolt/checksum"
 )
 
 // Since implements [store.Log].
@@ -123,7 +124,7 @@ func (l log) page(ctx context.Context, seq, end uint64) (recs []store.Record, er
 				return false
 			}
 			r := store.Record{Seq: n}
-			if body, ok := stripChecksum(l.part.place, k, v); ok {
+			if body, ok := checksum.Strip(l.part.place, k, v); ok {
 				r.Body = append(make([]byte, 0, len(body)), body...)
 			}
 			recs = append(recs, r)

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"parley/store"
 	"parley/store/storetest"
 )
 
@@ -21,16 +22,16 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 200 {
-		if _, err := s.Log("big").Append(ctx, make([]byte, 3000)); err != nil {
+		if _, err := s.Log("big").Append(ctx, store.Any, make([]byte, 3000)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Log(fmt.Sprint("small", i)).Append(ctx, make([]byte, 100)); err != nil {
+		if _, err := s.Log(fmt.Sprint("small", i)).Append(ctx, store.Any, make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const large, largeSize = 8, 2 << 20
 	for i := range large { // several steps
-		if _, err := s.Log(fmt.Sprint("large", i)).Append(ctx, make([]byte, largeSize)); err != nil {
+		if _, err := s.Log(fmt.Sprint("large", i)).Append(ctx, store.Any, make([]byte, largeSize)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -112,15 +112,16 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := w.adoptFile(m); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{
-		locks:  store.NewLocks(),
+	s := &Store{
 		db:     w.db,
 		writer: w,
 		log:    cfg.Log,
 		now:    time.Now,
 		probe:  cfg.Probe,
 		queues: map[string]*queue{},
-	}, nil
+	}
+	s.locks = store.NewLocks(s.Bucket(store.BucketLocks))
+	return s, nil
 }
 
 // maxUnreadStarts bounds the starts after unclean ends between which the file is not read

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
 	"parley/store"
+	"parley/store/bolt/checksum"
 	"parley/store/bolt/layer"
 )
 
@@ -36,7 +36,7 @@ func newPart(top, name string) part {
 	return part{
 		top:    top,
 		name:   name,
-		place:  placeChecksum([]byte(top), encodeKey(name)),
+		place:  checksum.Place([]byte(top), encodeKey(name)),
 		prefix: layer.JoinKey(top, name),
 	}
 }
@@ -119,7 +119,7 @@ func (p part) get(t *txn, k []byte) ([]byte, error) {
 	if stored == nil {
 		return nil, store.ErrNotFound
 	}
-	v, ok := stripChecksum(p.place, k, stored)
+	v, ok := checksum.Strip(p.place, k, stored)
 	if !ok {
 		return nil, errChecksum
 	}
@@ -128,7 +128,7 @@ func (p part) get(t *txn, k []byte) ([]byte, error) {
 
 // put sets k to the concatenation of val. It fails if the file cannot take that.
 func (p part) put(t *txn, k []byte, val ...[]byte) error {
-	stored := addChecksum(p.place, k, val...)
+	stored := checksum.Add(p.place, k, val...)
 	switch {
 	case len(p.name) >= bbolt.MaxKeySize, len(k) > bbolt.MaxKeySize:
 		return berrors.ErrKeyTooLarge
@@ -172,37 +172,6 @@ func (p part) scan(t *txn, from []byte, visit func(k, v []byte) bool) (next []by
 		size += len(k) + len(v)
 	}
 	return nil
-}
-
-const checksumLen = 4 // bytes
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func placeChecksum(top, name []byte) uint32 {
-	return crc32.Update(crc32.Checksum(top, castagnoli), castagnoli, name)
-}
-
-func checksum(place uint32, k, v []byte) uint32 {
-	return crc32.Update(crc32.Update(place, castagnoli, k), castagnoli, v)
-}
-
-// addChecksum returns the concatenation of val behind its checksum.
-func addChecksum(place uint32, k []byte, val ...[]byte) []byte {
-	v := make([]byte, checksumLen)
-	for _, piece := range val {
-		v = append(v, piece...)
-	}
-	binary.BigEndian.PutUint32(v, checksum(place, k, v[checksumLen:]))
-	return v
-}
-
-// stripChecksum returns the value in v, without a copy. It is not ok if the
-// checksum is wrong.
-func stripChecksum(place uint32, k, v []byte) (val []byte, ok bool) {
-	if len(v) < checksumLen || binary.BigEndian.Uint32(v) != checksum(place, k, v[checksumLen:]) {
-		return nil, false
-	}
-	return v[checksumLen:], true
 }
 
 // describeEntry names an entry for people.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/store"
+	"parley/store/bolt/checksum"
 )
 
 const (
@@ -141,7 +142,7 @@ func (q *queue) nextExpired(t *txn, now time.Time) (keys [][]byte, err error) {
 	c := q.seen.cursor(t)
 	k, stored := c.seek(q.sweepFrom)
 	for n := 0; n < sweepSize && k != nil; n++ {
-		if pushed, ok := stripChecksum(q.seen.place, k, stored); ok && isExpired(pushed, now) {
+		if pushed, ok := checksum.Strip(q.seen.place, k, stored); ok && isExpired(pushed, now) {
 			keys = append(keys, bytes.Clone(k))
 		}
 		k, stored = c.next(k)

@@ -59,7 +59,7 @@ func readWhile(t *testing.T, s *bolt.Store, disturb func(context.Context) error)
 				return
 			}
 			acknowledged.Store("b", n)
-			if seq, err := s.Log("l").Append(free, []byte("record")); err != nil || seq != n {
+			if seq, err := s.Log("l").Append(free, n-1, []byte("record")); err != nil || seq != n {
 				t.Errorf("record %d has number %d: %v", n, seq, err)
 				return
 			}

@@ -17,7 +17,7 @@ func TestStuckChanges(t *testing.T) {
 	ctx, dir := t.Context(), storetest.TempDir(t)
 	s := open(t, dir)
 	for i := range 120 {
-		if _, err := s.Log("l").Append(ctx, fmt.Appendf(nil, "record %d. %s", i+1, strings.Repeat("x", 200))); err != nil {
+		if _, err := s.Log("l").Append(ctx, store.Any, fmt.Appendf(nil, "record %d. %s", i+1, strings.Repeat("x", 200))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -179,7 +179,7 @@ func tortureBody(n int) string { return fmt.Sprintf("body %d %s", n, strings.Rep
 func makeChanges(ctx context.Context, s *Store, d *disk, first, n int) (done []accepted) {
 	for i := first; i < first+n; i++ {
 		_, err0 := s.Bucket("b").Put(store.Deferred(ctx), fmt.Sprint("deferred", i), []byte(tortureBody(i)), store.Any)
-		_, err := s.Log(fmt.Sprint("log", i%tortureLogs)).Append(ctx, []byte(tortureBody(i)))
+		_, err := s.Log(fmt.Sprint("log", i%tortureLogs)).Append(ctx, store.Any, []byte(tortureBody(i)))
 		_, err2 := s.Bucket("b").Put(ctx, fmt.Sprint("key", i), []byte(tortureBody(i)), store.Any)
 		err3 := s.Queue("q").Push(ctx, fmt.Sprint("id", i), []byte(tortureBody(i)))
 		if errors.Join(err0, err, err2, err3) == nil {
@@ -274,7 +274,7 @@ func TestCrashImagesTorture(t *testing.T) {
 		if lost := missing(ctx, opened, acknowledged); len(lost) > 0 {
 			t.Errorf("%s: lost %v", at, lost)
 		}
-		if _, err := opened.Log("log0").Append(ctx, []byte("more")); err != nil {
+		if _, err := opened.Log("log0").Append(ctx, store.Any, []byte("more")); err != nil {
 			t.Errorf("%s: append: %v", at, err)
 		}
 		if err := errors.Join(opened.Close(), os.RemoveAll(image)); err != nil {

@@ -58,7 +58,7 @@ func TestLostPageOfLog(t *testing.T) {
 			t.Helper()
 			for range n {
 				written++
-				seq, err := s.Log("l").Append(ctx, fmt.Appendf(nil, "record %d. %s", written, strings.Repeat("x", 200)))
+				seq, err := s.Log("l").Append(ctx, store.Any, fmt.Appendf(nil, "record %d. %s", written, strings.Repeat("x", 200)))
 				if err != nil || seq != uint64(written) {
 					t.Fatalf("page of %d lost: append of record %d: %d, %v", victim, written, seq, err)
 				}
@@ -138,7 +138,7 @@ func TestLostLog(t *testing.T) {
 	dir := storetest.TempDir(t)
 	s := open(t, dir)
 	for _, name := range []string{"a", "b"} { // both are so small that they lie in the page that lists the logs
-		if _, err := s.Log(name).Append(ctx, []byte("the first of "+name)); err != nil {
+		if _, err := s.Log(name).Append(ctx, store.Any, []byte("the first of "+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +164,16 @@ func TestLostLog(t *testing.T) {
 		}
 		for _, name := range []string{"a", "b", "new"} {
 			before, _ := read(name)
-			seq, err := s.Log(name).Append(ctx, []byte("next"))
+			last, err := store.LastNumber(ctx, s.Log(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, wrong := range []uint64{0, last - 1, last + 1} {
+				if _, err := s.Log(name).Append(ctx, wrong, []byte("wrong")); !errors.Is(err, store.ErrConflict) {
+					t.Errorf("append to %s after %d, which ends with %d: %v", name, wrong, last, err)
+				}
+			}
+			seq, err := s.Log(name).Append(ctx, last, []byte("next"))
 			if err != nil || seq <= slices.Max(before) {
 				t.Fatalf("append to %s after %d: %d, %v", name, before, seq, err)
 			}
@@ -234,7 +243,7 @@ func TestVerifyPace(t *testing.T) {
 	dir := storetest.TempDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir)
-		if _, err := s.Log("l").Append(t.Context(), make([]byte, 1<<20), make([]byte, 1<<20), make([]byte, 1<<20)); err != nil {
+		if _, err := s.Log("l").Append(t.Context(), store.Any, make([]byte, 1<<20), make([]byte, 1<<20), make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

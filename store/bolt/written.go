@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"parley/store/bolt/checksum"
 	"parley/store/bolt/mark"
 	"parley/store/bolt/pages"
 	"parley/store/bolt/wal"
@@ -65,7 +66,7 @@ func damageAt(names [][]byte, key, val []byte) string {
 		return describeEntry([]byte("entry outside of all buckets"), nil, key)
 	}
 	top, name := names[0], names[1]
-	if _, ok := stripChecksum(placeChecksum(top, name), key, val); !ok {
+	if _, ok := checksum.Strip(checksum.Place(top, name), key, val); !ok {
 		return describeEntry(top, name, key)
 	}
 	return ""

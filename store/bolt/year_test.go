@@ -67,12 +67,12 @@ func (y *year) answer(session string, n int) error {
 		return err
 	}
 	for range yearRecords {
-		if _, err := y.store.Log(store.LogSession(session, "")).Append(ctx, make([]byte, yearRecordSize)); err != nil {
+		if _, err := y.store.Log(store.LogSession(session, "")).Append(ctx, store.Any, make([]byte, yearRecordSize)); err != nil {
 			return err
 		}
 	}
 	for range yearEvents {
-		if _, err := y.store.Log(store.LogAudit).Append(ctx, make([]byte, yearEventSize)); err != nil {
+		if _, err := y.store.Log(store.LogAudit).Append(ctx, store.Any, make([]byte, yearEventSize)); err != nil {
 			return err
 		}
 	}

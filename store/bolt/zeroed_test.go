@@ -62,7 +62,14 @@ func useAll(dir string) string {
 	_, damaged, err := contents(s)
 	failed := 0
 	for i := range 40 {
-		_, err1 := s.Log(fmt.Sprint("log", i)).Append(ctx, []byte("more"))
+		l := s.Log(fmt.Sprint("log", i))
+		last, err1 := store.LastNumber(ctx, l)
+		if err1 == nil {
+			_, err1 = l.Append(ctx, last, []byte("more"))
+		}
+		if errors.Is(err1, store.ErrConflict) {
+			return "a log does not end with its last number"
+		}
 		_, err2 := s.Bucket("b").Put(ctx, fmt.Sprint("key", i), []byte("other"), store.Any)
 		err3 := s.Queue("q").Push(ctx, fmt.Sprint("other", i), nil)
 		if errors.Join(err1, err2, err3) != nil {

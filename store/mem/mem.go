@@ -27,12 +27,13 @@ type Store struct {
 
 // New returns an empty Store.
 func New() *Store {
-	return &Store{
-		locks:   store.NewLocks(),
+	s := &Store{
 		buckets: map[string]*bucket{},
 		logs:    map[string]*log{},
 		queues:  map[string]*queue{},
 	}
+	s.locks = store.NewLocks(s.Bucket(store.BucketLocks))
+	return s
 }
 
 // Bucket implements [store.Store].
@@ -51,7 +52,7 @@ func (s *Store) Queue(name string) store.Queue {
 }
 
 // Lock implements [store.Store].
-func (s *Store) Lock(ctx context.Context, name string) (unlock func(), err error) {
+func (s *Store) Lock(ctx context.Context, name string) (store.Lease, error) {
 	return s.locks.Lock(ctx, name)
 }
 
@@ -169,8 +170,11 @@ type log struct {
 }
 
 // Append implements [store.Log].
-func (l *log) Append(ctx context.Context, recs ...[]byte) (seq uint64, err error) {
+func (l *log) Append(ctx context.Context, after uint64, recs ...[]byte) (seq uint64, err error) {
 	err = l.store.do(ctx, func() error {
+		if after != store.Any && after != l.trimmed+uint64(len(l.recs)) {
+			return store.ErrConflict
+		}
 		for _, r := range recs {
 			l.recs = append(l.recs, bytes.Clone(r))
 		}

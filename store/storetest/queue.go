@@ -218,21 +218,4 @@ var timed = []check{
 		_, err = s.Queue("q").Pull(t.Context())
 		wantErr(t, "Pull", err, store.ErrClosed)
 	}},
-	{"lock: one at a time, waiting ends with its context and with the Store", func(t *testing.T, s store.Store) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		unlock := must[func()](t)(s.Lock(ctx, "a"))
-		must[func()](t)(s.Lock(ctx, "b"))()
-		_, err := s.Lock(ctx, "a")
-		wantErr(t, "Lock of what is locked", err, context.DeadlineExceeded)
-		time.AfterFunc(time.Hour, unlock)
-		start := time.Now()
-		unlock2 := must[func()](t)(s.Lock(t.Context(), "a"))
-		want(t, "waited", time.Since(start), time.Hour)
-		unlock() // for the second time: it is somebody else's
-		time.AfterFunc(time.Hour, func() { s.Close() })
-		_, err = s.Lock(t.Context(), "a")
-		wantErr(t, "Lock while the Store closes", err, store.ErrClosed)
-		unlock2()
-	}},
 }

@@ -7,16 +7,18 @@ import (
 	"parley/store"
 )
 
-// reopened are checks of drivers whose data survives a restart.
-var reopened = []struct {
+// A reopening is a promise of drivers whose data survives a restart.
+type reopening struct {
 	name string
 	run  func(t *testing.T, open func() store.Store)
-}{
+}
+
+var reopened = []reopening{
 	{"reopen: everything is there", func(t *testing.T, open func() store.Store) {
 		ctx, s := t.Context(), open()
 		rev := must[uint64](t)(s.Bucket("b").Put(ctx, "k", []byte("v"), 0))
-		must[uint64](t)(s.Log("l").Append(ctx, []byte("1"), []byte("2")))
-		must[uint64](t)(s.Log("trimmed").Append(ctx, []byte("1"), []byte("2")))
+		must[uint64](t)(s.Log("l").Append(ctx, store.Any, []byte("1"), []byte("2")))
+		must[uint64](t)(s.Log("trimmed").Append(ctx, store.Any, []byte("1"), []byte("2")))
 		ok(t, s.Log("trimmed").Trim(ctx, 2))
 		ok(t, s.Close())
 
@@ -27,7 +29,9 @@ var reopened = []struct {
 		want(t, "value", string(val), "v")
 		want(t, "revision", at, rev)
 		wantList(t, "Since(0)", Records(t, s.Log("l"), 0), "1:1", "2:2")
-		want(t, "Append after trimming all", must[uint64](t)(s.Log("trimmed").Append(ctx, []byte("3"))), 3)
+		_, err = s.Log("trimmed").Append(ctx, 0, []byte("3"))
+		wantErr(t, "Append after number 0 of a log that was trimmed", err, store.ErrConflict)
+		want(t, "Append after trimming all", must[uint64](t)(s.Log("trimmed").Append(ctx, 2, []byte("3"))), 3)
 	}},
 	{"reopen: deferred changes are there, too", func(t *testing.T, open func() store.Store) {
 		s := open()
@@ -35,7 +39,7 @@ var reopened = []struct {
 		ok(t, s.Queue("q").Push(t.Context(), "done", nil))
 		ok(t, pull(t, s.Queue("q")).Done(ctx))
 		rev := must[uint64](t)(s.Bucket("b").Put(ctx, "k", []byte("v"), 0))
-		must[uint64](t)(s.Log("l").Append(ctx, []byte("1")))
+		must[uint64](t)(s.Log("l").Append(ctx, store.Any, []byte("1")))
 		ok(t, s.Queue("q").Push(ctx, "id", []byte("body")))
 		ok(t, s.Close())
 

@@ -13,30 +13,11 @@ var stores = []check{
 	{"store: one name, three things", func(t *testing.T, s store.Store) {
 		ctx := t.Context()
 		must[uint64](t)(s.Bucket("x").Put(ctx, "k", []byte("v"), 0))
-		must[uint64](t)(s.Log("x").Append(ctx, []byte("r")))
+		must[uint64](t)(s.Log("x").Append(ctx, store.Any, []byte("r")))
 		ok(t, s.Queue("x").Push(ctx, "k", []byte("b")))
 		wantList(t, "Keys", Keys(t, s.Bucket("x"), ""), "k")
 		wantList(t, "Since", Records(t, s.Log("x"), 0), "1:r")
 		want(t, "Pull", string(pull(t, s.Queue("x")).Body), "b")
-	}},
-	{"store: a lock lets one in at a time", func(t *testing.T, s store.Store) {
-		inside := 0 // the race detector watches it
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				for range 50 {
-					unlock, err := s.Lock(t.Context(), "l")
-					if err != nil {
-						t.Errorf("Lock = %v", err)
-						return
-					}
-					inside++
-					unlock()
-				}
-			})
-		}
-		all.Wait()
-		want(t, "times inside", inside, 400)
 	}},
 	{"store: nothing happens after ctx has ended", func(t *testing.T, s store.Store) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -62,8 +43,8 @@ var stores = []check{
 		ok(t, err)
 		want(t, "value", string(val), "3")
 		wantList(t, "Keys", Keys(t, b, ""), "k")
-		must[uint64](t)(l.Append(ctx, []byte("a"), []byte("b")))
-		want(t, "number", must[uint64](t)(l.Append(t.Context(), []byte("c"))), 3)
+		must[uint64](t)(l.Append(ctx, store.Any, []byte("a"), []byte("b")))
+		want(t, "number", must[uint64](t)(l.Append(t.Context(), store.Any, []byte("c"))), 3)
 		ok(t, l.Trim(ctx, 1))
 		wantList(t, "Since", Records(t, l, 0), "2:b", "3:c")
 		ok(t, q.Push(ctx, "id", []byte("body")))
@@ -88,7 +69,7 @@ var stores = []check{
 		for w := range 8 {
 			all.Go(func() {
 				for i := 0; ; i++ {
-					_, err := s.Log("l").Append(t.Context(), fmt.Append(nil, w, i))
+					_, err := s.Log("l").Append(t.Context(), store.Any, fmt.Append(nil, w, i))
 					if err != nil {
 						wantErr(t, "Append", err, store.ErrClosed)
 						return
@@ -124,7 +105,8 @@ func every(ctx context.Context, s store.Store, item store.Item) map[string]error
 	errs["Delete"] = s.Bucket("b").Delete(ctx, "k")
 	for _, errs["Keys"] = range s.Bucket("b").Keys(ctx, "") {
 	}
-	_, errs["Append"] = s.Log("l").Append(ctx, []byte("r"))
+	_, errs["Append"] = s.Log("l").Append(ctx, store.Any, []byte("r"))
+	_, errs["Append of nothing"] = s.Log("l").Append(ctx, store.Any)
 	for _, errs["Since"] = range s.Log("l").Since(ctx, 0) {
 	}
 	errs["Trim"] = s.Log("l").Trim(ctx, 1)

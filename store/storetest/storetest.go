@@ -18,7 +18,7 @@ import (
 // that opens its Store. The Store is empty at first. After Close and another open, a
 // durable driver still has its data.
 func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.Store)) {
-	for _, set := range [][]check{buckets, logs, queues, stores} {
+	for _, set := range [][]check{buckets, logs, queues, locks, stores} {
 		for _, c := range set {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -26,7 +26,7 @@ func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.S
 			})
 		}
 	}
-	for _, c := range timed {
+	for _, c := range slices.Concat(timed, timedLocks) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := start(t)()
@@ -36,7 +36,7 @@ func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.S
 		})
 	}
 	if durable {
-		for _, c := range reopened {
+		for _, c := range slices.Concat(reopened, reopenedLocks) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				c.run(t, start(t))

@@ -60,9 +60,11 @@ type log struct {
 	around around
 }
 
-func (l log) Append(ctx context.Context, recs ...[]byte) (uint64, error) {
-	defer l.around("Append")()
-	return l.Log.Append(ctx, recs...)
+func (l log) Append(ctx context.Context, after uint64, recs ...[]byte) (uint64, error) {
+	if len(recs) > 0 {
+		defer l.around("Append")()
+	}
+	return l.Log.Append(ctx, after, recs...)
 }
 
 func (l log) Trim(ctx context.Context, seq uint64) error {

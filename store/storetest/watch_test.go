@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"parley/store"
 	"parley/store/mem"
 	"parley/store/storetest"
 )
@@ -16,7 +17,8 @@ func TestWatch(t *testing.T) {
 	_, _ = s.Bucket("b").Put(ctx, "k", nil, 0)
 	_ = s.Bucket("b").Delete(ctx, "k")
 	_, _, _ = s.Bucket("b").Get(ctx, "k")
-	_, _ = s.Log("session/a").Append(ctx, nil)
+	_, _ = s.Log("session/a").Append(ctx, store.Any, nil)
+	_, _ = s.Log("session/a").Append(ctx, store.Any) // it changes nothing
 	_ = s.Log("session/a").Trim(ctx, 1)
 	_ = s.Queue("inbox").Push(ctx, "id", nil)
 	item, err := s.Queue("inbox").Pull(ctx)
