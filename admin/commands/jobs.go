@@ -28,7 +28,7 @@ func (s commands) jobs() *cobra.Command {
 	all := newGroup("cron", "Manage scheduled jobs")
 	all.PersistentFlags().BoolVar(&j.asJSON, "json", false, "print JSON")
 	add := s.command("add [MESSAGE…]", "Add a job: what the agent is to do, and when", j.checkAddArgs, j.add)
-	add.Flags().StringVar(&j.order.To, "to", "",
+	RequiredVar(add.Flags(), &j.order.To, "to", "",
 		"the `chat` that gets the answers, such as telegram:42 (default: where the owner can be written to)")
 	edit := s.command("edit ID [MESSAGE…]", "Change what is given of a job", j.checkEditArgs, j.edit)
 	j.addFlags(add)
@@ -119,16 +119,16 @@ func checkOneJob(c *cobra.Command, args []string) error {
 func (j *jobCommand) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	o := &j.order
-	f.StringVar(&o.When, "when", "", "run at these times in plain `words`, such as \"every weekday at 9\"")
+	RequiredVar(f, &o.When, "when", "", "run at these times in plain `words`, such as \"every weekday at 9\"")
 	f.Func("every", "run every so much `time`, such as 30m", func(text string) error {
 		every, err := time.ParseDuration(text)
 		o.Every = max(int(every/time.Second), 1)
 		return err
 	})
-	f.StringVar(&o.Cron, "cron", "", "run at the times of these five cron `fields`, such as \"0 9 * * 1-5\"")
-	f.StringVar(&o.At, "at", "", "run once, at this `time`, such as 2026-12-24T18:00")
-	f.StringVar(&o.Zone, "tz", "", "the time `zone` of --cron, such as Europe/Berlin")
-	f.StringVar(&o.Name, "name", "", "a `name` for the list")
+	RequiredVar(f, &o.Cron, "cron", "", "run at the times of these five cron `fields`, such as \"0 9 * * 1-5\"")
+	RequiredVar(f, &o.At, "at", "", "run once, at this `time`, such as 2026-12-24T18:00")
+	RequiredVar(f, &o.Zone, "tz", "", "the time `zone` of --cron, such as Europe/Berlin")
+	RequiredVar(f, &o.Name, "name", "", "a `name` for the list")
 	yesNo := func(name, help string, to **bool) {
 		f.BoolFunc(name, help, func(text string) error {
 			is, err := strconv.ParseBool(text)
@@ -138,9 +138,9 @@ func (j *jobCommand) addFlags(c *cobra.Command) {
 	}
 	yesNo("isolated", "start each run without the conversation of the chat", &o.Isolated)
 	yesNo("quiet", "say nothing when there is nothing to say", &o.Quiet)
-	f.StringVar(&o.Model, "model", "", "the `name` of the model that answers (default: the chat's)")
-	f.StringVar(&o.Missed, "missed", "", "`what` to do about runs missed while no gateway ran: once or skip")
-	f.StringVar(&o.Tool, "tool", "", "call this `tool` instead of asking a model …")
+	RequiredVar(f, &o.Model, "model", "", "the `name` of the model that answers (default: the chat's)")
+	RequiredVar(f, &o.Missed, "missed", "", "`what` to do about runs missed while no gateway ran: once or skip")
+	RequiredVar(f, &o.Tool, "tool", "", "call this `tool` instead of asking a model …")
 	f.Func("args", "… with these arguments, a `JSON` object", func(text string) error {
 		if json.Unmarshal([]byte(text), &o.Args) != nil {
 			return errors.New("it must be a JSON object")

@@ -71,7 +71,7 @@ func (s commands) serveMCP() *cobra.Command {
 			}
 			return bridge.Run(ctx)
 		})
-	c.Flags().StringVar(&channel, "channel", "",
+	RequiredVar(c.Flags(), &channel, "channel", "",
 		"push what is written with /code into this coding session: its `name`, such as code")
 	return c
 }

@@ -40,7 +40,7 @@ func (s commands) replay() *cobra.Command {
 	f.BoolVar(&v.rerun, "run", false,
 		"run the turns again, with the answers and results recorded, and say what is not as it was")
 	f.BoolVar(&v.printer.Requests, "requests", false, "print all that the model was shown, too")
-	f.StringVar(&save, "save", "", "write the recording to a new `file`, which replay can read")
+	RequiredVar(f, &save, "save", "", "write the recording to a new `file`, which replay can read")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, stop := host.UntilSignal(c.Context(), os.Interrupt)
 		defer stop()

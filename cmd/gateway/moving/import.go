@@ -112,7 +112,8 @@ func importCommand(c Config) *cobra.Command {
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	flags := cmd.Flags()
-	flags.StringVar(&files, "workspace", "", "the `folder` of its agent's files, if the config names one elsewhere")
+	commands.RequiredVar(flags, &files, "workspace", "",
+		"the `folder` of its agent's files, if the config names one elsewhere")
 	flags.StringSliceVar(&owners, "owner", nil, "who, of those who may talk there, becomes an owner: `telegram:42`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		t, err := c.Target()
