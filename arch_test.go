@@ -109,6 +109,7 @@ var homes = map[string]string{
 	"github.com/peterh/liner":           "channels/console",
 	"github.com/sashabaranov/go-openai": "llm/openai",
 	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact store/bolt/mapped",
+	"github.com/nats-io/nats.go":        "store/nats",
 	"github.com/google/jsonschema-go":   "tools/arguments tools/custom",
 	"github.com/spf13/cobra":            "admin/commands cmd/gateway cmd/gateway/moving",
 	"github.com/spf13/pflag":            "admin/commands", // comes with cobra

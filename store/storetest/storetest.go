@@ -18,14 +18,7 @@ import (
 // that opens its Store. The Store is empty at first. After Close and another open, a
 // durable driver still has its data.
 func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.Store)) {
-	for _, set := range [][]check{buckets, logs, queues, locks, stores} {
-		for _, c := range set {
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				c.run(t, start(t)())
-			})
-		}
-	}
+	RunUntimed(t, durable, start)
 	for _, c := range slices.Concat(timed, timedLocks) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -34,6 +27,19 @@ func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.S
 				c.run(t, s)
 			})
 		})
+	}
+}
+
+// RunUntimed is Run without the cases in which time passes, for a Store that cannot be in
+// a bubble of synctest.
+func RunUntimed(t *testing.T, durable bool, start func(*testing.T) (open func() store.Store)) {
+	for _, set := range [][]check{buckets, logs, queues, locks, stores} {
+		for _, c := range set {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				c.run(t, start(t)())
+			})
+		}
 	}
 	if durable {
 		for _, c := range slices.Concat(reopened, reopenedLocks) {

@@ -1,0 +1,134 @@
+package nats_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/store"
+	"parley/store/nats"
+	"parley/store/storetest"
+)
+
+// freePorts returns the addresses of ports on which nobody listens.
+func freePorts(t testing.TB, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// memberOptions are those of server i of a cluster that has these ports.
+func memberOptions(i int, dir string, clients, routes []int) *server.Options {
+	o := &server.Options{
+		ServerName: fmt.Sprint("server", i),
+		Host:       "127.0.0.1",
+		Port:       clients[i],
+		JetStream:  true,
+		StoreDir:   dir,
+		Cluster:    server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: routes[i]},
+	}
+	for _, port := range routes {
+		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", port)})
+	}
+	return o
+}
+
+// startCluster starts a cluster of three in this process and returns its address.
+func startCluster(t testing.TB) (address string) {
+	t.Helper()
+	clients, routes := freePorts(t, 3), freePorts(t, 3)
+	var members []*server.Server
+	for i := range clients {
+		members = append(members, start(t, memberOptions(i, storetest.TempDir(t), clients, routes)))
+	}
+	waitFor(t, "a leader", func() bool {
+		for _, m := range members {
+			if m.JetStreamIsLeader() && len(m.JetStreamClusterPeers()) == len(members) {
+				return true
+			}
+		}
+		return false
+	})
+	return addressOf(clients)
+}
+
+// addressOf returns the address of servers on these ports.
+func addressOf(ports []int) (address string) {
+	for i, port := range ports {
+		if i > 0 {
+			address += ","
+		}
+		address += fmt.Sprint("nats://127.0.0.1:", port)
+	}
+	return address
+}
+
+// waitFor waits until done is true, of what other processes or servers do.
+func waitFor(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited for %s in vain", what)
+		}
+	}
+}
+
+// Each Store of a cluster has its own prefix.
+func TestStoreOnCluster(t *testing.T) {
+	address := startCluster(t)
+	t.Run("all", func(t *testing.T) { // ends with its cases, and the cluster after it
+		storetest.RunUntimed(t, true, func(t *testing.T) func() store.Store {
+			cfg := nats.Config{URL: address, Replicas: 3, Prefix: rand.Text()}
+			t.Cleanup(func() { removeStreams(t, cfg) })
+			return func() store.Store {
+				s, err := nats.Open(t.Context(), cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.Close() })
+				return s
+			}
+		})
+	})
+}
+
+// removeStreams removes the streams of a Store, each of which costs servers some time.
+func removeStreams(t *testing.T, cfg nats.Config) {
+	conn, err := client.Connect(cfg.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // that of the test has ended
+	defer cancel()
+	for _, name := range []string{"buckets", "logs", "queues"} {
+		if err := js.DeleteStream(ctx, cfg.Prefix+"-"+name); err != nil {
+			t.Error(err)
+		}
+	}
+}

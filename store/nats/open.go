@@ -1,0 +1,196 @@
+package nats
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/store"
+)
+
+// Servers before this version do not store batches.
+const (
+	minMajor = 2
+	minMinor = 12
+)
+
+// minPayload is the least size of messages that a server must take: a piece with its headers.
+const minPayload = pieceSize + 64<<10
+
+// duplicateWindow is how long a server knows again a write that is tried again. It is longer than patience.
+const duplicateWindow = 2 * time.Minute
+
+// Codes of errors of JetStream that have another reason in Open than later.
+const (
+	codeNoPeers      = 10005
+	codeNoCluster    = 10074
+	codeOff          = 10076
+	codeOffAccount   = 10039
+	codeNoStream     = 10059
+	codeNoBatches    = 10174
+	codeNoNewSetting = 10025
+)
+
+// Open opens the Store of cfg, with other processes that may have opened it, and creates its streams if there are none.
+// Its errors say what to do.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Prefix = cmp.Or(cfg.Prefix, "parley")
+	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := newStore(cfg)
+	host, _ := os.Hostname() // "" is as good
+	s.self = fmt.Sprintf("process %d on %s", os.Getpid(), host)
+	s.address = cfg.place()
+	conn, err := cfg.connect(s)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", s.explain(cfg, err))
+	}
+	s.conn = conn
+	if err := s.prepare(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("open store: %w", errors.Join(s.explain(cfg, err), s.Close()))
+	}
+	return s, nil
+}
+
+// prepare checks the servers and creates the streams.
+func (s *Store) prepare(ctx context.Context, cfg Config) (err error) {
+	if version := s.conn.ConnectedServerVersion(); isTooOld(version) {
+		return fmt.Errorf("NATS at %s has version %s: update it to %d.%d or later",
+			s.address, version, minMajor, minMinor)
+	}
+	if most := s.conn.MaxPayload(); most < minPayload {
+		return fmt.Errorf("NATS at %s takes messages of %d bytes: set its max_payload to 1MB", s.address, most)
+	}
+	// A server without JetStream may be one that has just started.
+	var account struct{}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.permitted, cancel)()
+	if err := s.request(ctx, "INFO", struct{}{}, &account); err != nil {
+		return fmt.Errorf("%w: %w", errNoJetStream, err)
+	}
+	for _, want := range []jetstream.StreamConfig{
+		{
+			Name: s.stream("buckets").name, AllowRollup: true,
+			Subjects: []string{s.prefix + ".bucket.>", s.prefix + ".lock.>", s.prefix + ".holder.>"},
+		},
+		{Name: s.stream("logs").name, Subjects: []string{s.prefix + ".log.>"}, AllowDirect: true},
+		{
+			Name: s.stream("queues").name, Subjects: []string{s.prefix + ".work.>", s.prefix + ".seen.>"},
+			AllowRollup: true, AllowMsgTTL: true,
+		},
+	} {
+		want.Replicas = cfg.Replicas
+		if err := s.ensure(ctx, want); err != nil {
+			return fmt.Errorf("stream %s: %w", want.Name, err)
+		}
+	}
+	if s.opened.buckets, err = s.stream("buckets").lastSeq(ctx); err != nil {
+		return err
+	}
+	s.opened.queues, err = s.stream("queues").lastSeq(ctx)
+	return err
+}
+
+var errNoJetStream = errors.New("JetStream does not answer")
+
+// openTimeout is how long Open waits for servers that say that they are not ready.
+const openTimeout = 10 * time.Second
+
+// ensure creates the stream, or gives it the settings that the Store needs. It leaves alone others, which are the
+// owner's, such as a limit of bytes or where to place it.
+func (s *Store) ensure(ctx context.Context, want jetstream.StreamConfig) error {
+	var has struct {
+		Config jetstream.StreamConfig `json:"config"`
+	}
+	err := s.request(ctx, "STREAM.INFO."+want.Name, struct{}{}, &has)
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.Code == codeNoStream {
+		want.AllowAtomicPublish = true
+		want.Discard = jetstream.DiscardNew
+		want.Duplicates = duplicateWindow
+		want.MaxMsgs = -1
+		want.MaxBytes = -1
+		want.MaxMsgsPerSubject = -1
+		return s.request(ctx, "STREAM.CREATE."+want.Name, want, nil)
+	}
+	if err != nil {
+		return err
+	}
+	next := has.Config
+	next.Subjects = want.Subjects
+	next.Replicas = want.Replicas
+	next.AllowRollup = want.AllowRollup
+	next.AllowDirect = want.AllowDirect
+	next.AllowMsgTTL = want.AllowMsgTTL
+	next.AllowAtomicPublish = true
+	next.Discard = jetstream.DiscardNew // a stream that is full removes nothing
+	next.Duplicates = max(next.Duplicates, duplicateWindow)
+	next.MaxMsgs = -1
+	next.MaxAge = 0
+	next.MaxMsgsPerSubject = -1
+	if isSame(has.Config, next) {
+		return nil
+	}
+	return s.request(ctx, "STREAM.UPDATE."+want.Name, next, nil)
+}
+
+// isSame compares what ensure sets.
+func isSame(a, b jetstream.StreamConfig) bool {
+	return strings.Join(a.Subjects, " ") == strings.Join(b.Subjects, " ") && a.Replicas == b.Replicas &&
+		a.AllowRollup == b.AllowRollup && a.AllowDirect == b.AllowDirect && a.AllowMsgTTL == b.AllowMsgTTL &&
+		a.AllowAtomicPublish == b.AllowAtomicPublish && a.Discard == b.Discard && a.Duplicates == b.Duplicates &&
+		a.MaxMsgs == b.MaxMsgs && a.MaxAge == b.MaxAge && a.MaxMsgsPerSubject == b.MaxMsgsPerSubject
+}
+
+func isTooOld(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, err := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	return err == nil && err2 == nil && (a < minMajor || a == minMajor && b < minMinor)
+}
+
+// explain says what to do about an error of Open.
+func (s *Store) explain(cfg Config, err error) error {
+	var unverified *tls.CertificateVerificationError
+	refused, _ := errors.AsType[*apiError](err)
+	if refused == nil {
+		refused = &apiError{}
+	}
+	switch {
+	case errors.As(err, &unverified):
+		return fmt.Errorf("the certificate of NATS at %s is not trusted: name its authority in store.tls.ca: %w",
+			s.address, err)
+	case errors.Is(err, client.ErrAuthorization), errors.Is(err, client.ErrAuthExpired):
+		return fmt.Errorf("NATS at %s does not accept store.credentials: correct them: %w", s.address, err)
+	case s.permitted.Err() != nil:
+		return fmt.Errorf("NATS at %s permits its user too little: permit %s.>, $JS.API.>, $JS.ACK.> and _INBOX.>: %w",
+			s.address, s.prefix, context.Cause(s.permitted))
+	case errors.Is(err, errNoJetStream):
+		return fmt.Errorf("NATS at %s: switch JetStream on in its config, for this account, "+
+			"or start more of its servers: %w", s.address, err)
+	case refused.Code == codeNoPeers, refused.Code == codeNoCluster:
+		return fmt.Errorf("NATS at %s has too few servers with JetStream and room for %d replicas: "+
+			"add servers, or lower store.replicas: %w", s.address, cfg.Replicas, err)
+	case errors.Is(err, store.ErrFull):
+		return fmt.Errorf("NATS at %s has no room for the store: raise the limits of JetStream: %w", s.address, err)
+	case s.conn == nil:
+		return fmt.Errorf("NATS cannot be reached at %s: start it, or correct store.url: %w", s.address, err)
+	case isTemporary(err):
+		return fmt.Errorf("NATS at %s is not ready: look at its log: %w", s.address, err)
+	}
+	return err
+}

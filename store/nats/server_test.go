@@ -1,0 +1,85 @@
+package nats_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats-server/v2/server/ats"
+	client "github.com/nats-io/nats.go"
+
+	"parley/store"
+	"parley/store/nats"
+	"parley/store/storetest"
+	"parley/timetest"
+)
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(serverEnv); args != "" {
+		if err := runServer(args); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	// All servers of a process share a clock, which runs as long as one of them does. It must not belong to a bubble,
+	// as others would wait for it in vain.
+	ats.Register()
+	os.Exit(m.Run())
+}
+
+// startServer starts a server in this process that is reached without a network, and stops it at the end of the test.
+func startServer(t testing.TB) *server.Server {
+	t.Helper()
+	return start(t, &server.Options{DontListen: true, JetStream: true, StoreDir: storetest.TempDir(t)})
+}
+
+// start starts a server in this process, and stops it at the end of the test.
+func start(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	o.NoLog = true
+	o.NoSigs = true
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+		if inBubble() {
+			timetest.Sleep(time.Minute) // some of its goroutines end later
+		}
+	})
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	return s
+}
+
+// inBubble reports whether the caller is in a bubble of synctest, whose clock begins in 2000.
+func inBubble() bool { return time.Now().Year() < 2010 }
+
+// open opens a Store on a server in this process.
+func open(t testing.TB, s *server.Server, cfg nats.Config) *nats.Store {
+	t.Helper()
+	opened, err := nats.Open(t.Context(), nats.WithOptions(cfg, client.InProcessServer(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	return opened
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, true, func(t *testing.T) func() store.Store {
+		s := startServer(t)
+		cfg := nats.Config{}
+		if inBubble() {
+			cfg = nats.WithLeaseTime(cfg, 10*time.Minute) // days pass, in which locks are renewed
+		}
+		return func() store.Store { return open(t, s, cfg) }
+	})
+}
