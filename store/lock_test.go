@@ -53,7 +53,7 @@ func TestLockedReturnsTheErrorOfTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &leased{Store: mem.New(), lost: make(chan struct{})}
 		wrong := errors.New("wrong")
-		if err := store.Locked(t.Context(), s, "l", func(context.Context) error { return wrong }); err != wrong {
+		if err := store.Locked(t.Context(), s, "l", func(context.Context) error { return wrong }); !errors.Is(err, wrong) {
 			t.Errorf("Locked = %v, want %v", err, wrong)
 		}
 		gone, cancel := context.WithCancel(t.Context())

@@ -59,7 +59,7 @@ type member struct {
 
 func (m *member) start(t *testing.T) {
 	t.Helper()
-	m.cmd = exec.Command(os.Args[0])
+	m.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]) // kill ends it
 	m.cmd.Env = append(os.Environ(), serverEnv+"="+m.args, "GORACE=atexit_sleep_ms=0")
 	stdin, err := m.cmd.StdinPipe()
 	if err == nil {

@@ -126,7 +126,8 @@ func TestDamage(t *testing.T) {
 // A stream that is full removes nothing, and says so (P19).
 func TestFull(t *testing.T) {
 	srv := startServer(t)
-	s, js := open(t, srv, nats.Config{}), connect(t, srv)
+	open(t, srv, nats.Config{}) // which makes the streams
+	js := connect(t, srv)
 	ctx := t.Context()
 	stream, err := js.Stream(ctx, "parley-buckets")
 	if err != nil {
@@ -137,7 +138,7 @@ func TestFull(t *testing.T) {
 	if _, err := js.UpdateStream(ctx, cfg); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, srv, nats.Config{}) // which leaves the owner's limit alone
+	s := open(t, srv, nats.Config{}) // which leaves the owner's limit alone
 	b := s.Bucket("b")
 	if _, err := b.Put(ctx, "a", make([]byte, 200<<10), 0); err != nil {
 		t.Fatal(err)

@@ -43,13 +43,12 @@ type message struct {
 	body    []byte
 }
 
-func (m message) kind() string    { return m.header.Get(headerKind) }
-func (m message) write() string   { return m.header.Get(headerWrite) }
-func (m message) number() uint64  { return m.numberIn(headerNumber) }
-func (m message) pieces() uint64  { return m.numberIn(headerPieces) }
-func (m message) isPiece() bool   { return m.kind() == kindPiece }
-func (m message) isGone() bool    { return m.kind() == kindGone }
-func (m message) isLegible() bool { return m.write() != "" }
+func (m message) kind() string   { return m.header.Get(headerKind) }
+func (m message) write() string  { return m.header.Get(headerWrite) }
+func (m message) number() uint64 { return m.numberIn(headerNumber) }
+func (m message) pieces() uint64 { return m.numberIn(headerPieces) }
+func (m message) isPiece() bool  { return m.kind() == kindPiece }
+func (m message) isGone() bool   { return m.kind() == kindGone }
 
 func (m message) numberIn(header string) uint64 {
 	n, _ := strconv.ParseUint(m.header.Get(header), 10, 64)

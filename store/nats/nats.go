@@ -25,8 +25,6 @@ package nats
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -103,12 +101,6 @@ func (s *Store) renewLink() {
 }
 
 func (s *Store) stream(name string) stream { return stream{store: s, name: s.prefix + "-" + name} }
-
-// hash returns a name for what cannot have any bytes in its name.
-func hash(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:16])
-}
 
 // call calls fn, unless ctx has ended or the Store is closed, which waits for it.
 func (s *Store) call(ctx context.Context, fn func() error) error {

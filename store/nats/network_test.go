@@ -30,11 +30,9 @@ type proxy struct {
 
 func startProxy(t *testing.T, s *server.Server) *proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	p := &proxy{listener: l, server: s.Addr().String()}
+	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -42,10 +40,11 @@ func startProxy(t *testing.T, s *server.Server) *proxy {
 			if err != nil {
 				return
 			}
-			all.Go(func() { p.serve(client) })
+			all.Go(func() { p.serve(ctx, client) })
 		}
 	})
 	t.Cleanup(func() {
+		stop()
 		l.Close()
 		p.mu.Lock()
 		for _, c := range p.conns {
@@ -59,8 +58,8 @@ func startProxy(t *testing.T, s *server.Server) *proxy {
 
 func (p *proxy) address() string { return "nats://" + p.listener.Addr().String() }
 
-func (p *proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.server)
+func (p *proxy) serve(ctx context.Context, client net.Conn) {
+	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.server)
 	if err != nil {
 		client.Close()
 		return

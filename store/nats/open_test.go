@@ -84,10 +84,7 @@ func TestOpenErrors(t *testing.T) {
 // startOldServer starts what greets as a server of an old version, and returns its address.
 func startOldServer(t *testing.T) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
