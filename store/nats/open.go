@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -174,6 +175,9 @@ func (s *Store) explain(cfg Config, err error) error {
 	case errors.As(err, &unverified):
 		return fmt.Errorf("the certificate of NATS at %s is not trusted: name its authority in store.tls.ca: %w",
 			s.address, err)
+	case isRefusedByTLS(err):
+		return fmt.Errorf("NATS at %s refuses the encrypted connection: "+
+			"name a certificate that it trusts in store.tls.certificate and store.tls.key: %w", s.address, err)
 	case errors.Is(err, client.ErrAuthorization), errors.Is(err, client.ErrAuthExpired):
 		return fmt.Errorf("NATS at %s does not accept store.credentials: correct them: %w", s.address, err)
 	case s.permitted.Err() != nil:
@@ -193,4 +197,11 @@ func (s *Store) explain(cfg Config, err error) error {
 		return fmt.Errorf("NATS at %s is not ready: look at its log: %w", s.address, err)
 	}
 	return err
+}
+
+// isRefusedByTLS reports whether a server has ended a connection for want of a certificate. Whether that arrives before
+// the end of the connection is chance.
+func isRefusedByTLS(err error) bool {
+	alert, ok := errors.AsType[*net.OpError](err)
+	return errors.Is(err, client.ErrTLS) || ok && alert.Op == "remote error"
 }

@@ -193,7 +193,7 @@ func TestTLS(t *testing.T) {
 		want string
 	}{
 		"unknown authority": {nats.TLS{Certificate: ownCert, Key: ownKey}, "name its authority in store.tls.ca"},
-		"no certificate":    {nats.TLS{CA: ca}, "certificate"},
+		"no certificate":    {nats.TLS{CA: ca}, "in store.tls.certificate"},
 		"no such file":      {nats.TLS{CA: ca + "x"}, "store.tls.ca"},
 		"no PEM":            {nats.TLS{CA: writeText(t)}, "has no certificate in PEM"},
 	} {
