@@ -48,6 +48,8 @@ type home struct {
 	at    string
 	heard chan chat.Message
 	away  atomic.Bool              // nothing is answered
+	lost  atomic.Pointer[[]string] // files of the page that are not answered, by the ends of their names
+	asked atomic.Int64             // how often one of them was asked for
 	deaf  atomic.Bool              // messages are not taken
 	wrong atomic.Pointer[[]string] // what is wrong with the next values
 	steps []chat.Step              // to every reply
@@ -148,6 +150,10 @@ func (h *home) save(_ context.Context, _ chat.Address, _ chat.Sender, name strin
 }
 
 func (h *home) serve(w http.ResponseWriter, r *http.Request) {
+	if lost := h.lost.Load(); lost != nil && slices.ContainsFunc(*lost, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) }) {
+		h.asked.Add(1)
+		panic(http.ErrAbortHandler)
+	}
 	if h.away.Load() {
 		panic(http.ErrAbortHandler)
 	}
@@ -404,7 +410,7 @@ func formsWithoutScripts(t *testing.T, browser context.Context) {
 func TestBrowser(t *testing.T) {
 	browser := webtest.Browser(t) // that all share; each has a window of its own
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"greeting": greets, "stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "P3 refused for a while": refused,
+		"greeting": greets, "stream": stream, "stop and retry": stopAndRetry, "P3 offline": offline, "lost modules": lostModules, "P3 refused for a while": refused,
 		"files": uploads, "question": question, "form": fillsIn, "forms look": formLooks, "accessible form": accessibleForm, "conversations": conversations, "R-S5 scripts are text": inert,
 		"said meanwhile": saidMeanwhile, "failed upload": failedUpload, "asked elsewhere": askedElsewhere,
 		"forms without scripts": formsWithoutScripts, "looks": looks, "accessible": accessible, "scrolling": scrolling, "keys": keys,
@@ -540,6 +546,29 @@ func offline(t *testing.T, browser context.Context) {
 	if n := len(h.heard); n > 0 {
 		t.Errorf("%d messages were sent twice", n)
 	}
+}
+
+// Modules that are loaded when first needed, while the connection breaks: the page does not
+// complain, and has them soon after the connection is back.
+func lostModules(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser, "net::ERR_")
+	h.lost.Store(&[]string{"/cards.js", "/cards.css", "/highlight.js", "/maths.js", "/temml.min.js"})
+	h.says(t, chat.Reply{ID: "code", Text: "It is $x^2$:\n\n```go\nfunc main() {}\n```"})
+	b.until(`document.querySelectorAll("#entries .code, #entries .math").length === 2`)
+	for deadline := time.Now().Add(time.Minute); h.asked.Load() < 12 && time.Now().Before(deadline); {
+		b.until("true")
+	}
+	if eval[bool](b, `!!document.querySelector(".hljs-keyword, math, link[href$='/cards.css']")`) {
+		t.Error("the modules were not lost")
+	}
+	h.lost.Store(nil)
+	b.until(`document.querySelector(".hljs-keyword") && document.querySelector("math") && document.querySelector("link[href$='/cards.css']")`)
+	h.lost.Store(&[]string{"/notify.js"})
+	b.click("#bell")
+	b.until("true")
+	h.lost.Store(nil)
+	b.until(`document.querySelector("dialog[open]") || document.querySelector("#bell").click()`)
 }
 
 // A gateway that takes nothing, and a page that is loaded anew meanwhile.

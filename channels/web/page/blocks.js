@@ -2,7 +2,7 @@
 // written, and gets what it needs: code a frame, tables room, formulas their look.
 
 import { atEnd } from "./scroll.js";
-import { $, make } from "./wire.js";
+import { $, make, need } from "./wire.js";
 
 const sources = new WeakMap(); // elements that show something else than the server sent: what it sent
 const dressed = new WeakSet(); // blocks that have what they need
@@ -48,7 +48,7 @@ export function dress(e, isOver = true) {
     all(block, "pre").forEach(frame);
     all(block, "table").forEach(widen);
     const formulas = all(block, ".math").filter((f) => !sources.has(f));
-    if (formulas.length) import("./maths.js").then((m) => formulas.forEach(m.show), () => {}); // else the TeX stays
+    if (formulas.length) need("./maths.js").then((m) => formulas.forEach(m.show));
   }
 }
 
@@ -103,7 +103,7 @@ const nearby = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) {
     if (!isIntersecting) continue;
     nearby.unobserve(target);
-    import("./highlight.js").then((h) => h.colour(target), () => {}); // else it stays as it is
+    need("./highlight.js").then((h) => h.colour(target));
   }
 }, { root: $("scroll"), rootMargin: "400px" });
 

@@ -1,13 +1,13 @@
 // Files in the conversation: what is needed to look into them loads when there are some.
 
-import { $ } from "./wire.js";
+import { $, need } from "./wire.js";
 
 const scroll = $("scroll");
 
 // look shows the beginning of the files of article a that can be looked into.
 export function look(a) {
   const files = [...a.querySelectorAll(":scope > .files > li:is([data-kind=text], [data-kind=pdf]):not(.preview)")];
-  if (files.length) import("./previews.js").then((p) => files.forEach(p.look), () => {}); // else they are cards
+  if (files.length) need("./previews.js").then((p) => files.forEach(p.look));
 }
 
 export function start() {

@@ -2,7 +2,7 @@
 
 import { dress } from "./blocks.js";
 import { read } from "./previews.js";
-import { $, icon, make, style } from "./wire.js";
+import { $, icon, make, need, style } from "./wire.js";
 
 style("lightbox.css");
 
@@ -54,7 +54,7 @@ export async function showText(card, from) {
   const box = make("div", { className: "text" }, make("pre", {}, code));
   stage.replaceChildren(box, ...(text.length >= most ? [make("p", {}, "This is its beginning. Download it to see all of it.")] : []));
   dress(box);
-  import("./highlight.js").then((h) => h.colour(box.querySelector("pre")), () => {}); // else it stays as it is
+  need("./highlight.js").then((h) => h.colour(box.querySelector("pre")));
 }
 
 function label(name, url) {

@@ -1,21 +1,16 @@
 // Formulas, by Temml: TeX becomes MathML, which browsers show by themselves.
 
 import { fill } from "./blocks.js";
-import { make, style } from "./wire.js";
+import { make, script, style } from "./wire.js";
 
 style("maths.css");
 
 let library;
 
-// load loads the library, which is no module.
-const load = () => (library ??= new Promise((take, fail) => {
-  const script = make("script", { src: new URL("temml.min.js", import.meta.url).href });
-  script.onload = () => take(globalThis.temml);
-  script.onerror = () => {
-    library = null; // the next formula tries again
-    fail(new Error("no formulas"));
-  };
-  document.head.append(script);
+// load loads the library. If it does not come, the next formula tries again.
+const load = () => (library ??= script("temml.min.js").then(() => temml).catch((e) => {
+  library = null;
+  throw e;
 }));
 
 // show shows the TeX of e, which is between its marks, as a formula. What Temml cannot read stays as it is.

@@ -1,6 +1,6 @@
 // The chat page. The server has rendered the conversation up to now.
 
-import { $, listen, person } from "./wire.js";
+import { $, listen, need, person } from "./wire.js";
 import * as branches from "./branches.js";
 import * as conversations from "./conversations.js";
 import * as menus from "./menus.js";
@@ -10,11 +10,11 @@ import * as view from "./view.js";
 import * as write from "./write.js";
 
 // Notifications are loaded when somebody asks for them, or has asked for them before.
-const notify = () => import("./notify.js");
+const notify = () => need("./notify.js");
 const notifies = () => localStorage.getItem(`notify/${person}`);
 
 // What questions need is loaded with the first thing that is said: it is there when one is asked.
-const cards = () => import("./cards.js");
+const cards = () => need("./cards.js");
 
 let soon;
 listen({

@@ -5,7 +5,7 @@ import * as files from "./files.js";
 import * as scrolling from "./scroll.js";
 import { atEnd, follow, forget, news } from "./scroll.js";
 import * as steps from "./steps.js";
-import { $, call, drop, fileURL, icon, keep, make, newID, post, talk, unsent } from "./wire.js";
+import { $, call, drop, fileURL, icon, keep, make, need, newID, post, talk, unsent } from "./wire.js";
 
 export { follow };
 
@@ -102,7 +102,7 @@ function shown(f) {
 
 // --- questions
 
-const forms = () => import("./form.js"); // few conversations have any
+const forms = () => need("./form.js"); // few conversations have any
 const questionOf = (id) => document.querySelector(`.ask[data-question="${CSS.escape(id)}"]`);
 export const formKey = (form) => "form/" + form.dataset.question; // of what is filled in, while the question is open
 export const controls = (box) => [...box.querySelectorAll("input, select, textarea")];

@@ -24,8 +24,34 @@ export function icon(name) {
   return svg;
 }
 
+// need loads a module that is not needed at first.
+export const need = (name) => insist(() => import(name));
+
 // style loads a style sheet of what is not needed at first.
-export const style = (name) => document.head.append(make("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href }));
+export const style = (name) => insist(() => element("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href }));
+
+// script loads a script that is no module.
+export const script = (name) => insist(() => element("script", { src: new URL(name, import.meta.url).href }));
+
+// element adds an element to the head of the page, and removes it again if what it names cannot be loaded.
+const element = (tag, set) => new Promise((onload, fail) => {
+  const e = make(tag, { ...set, onload, onerror: () => (e.remove(), fail(new Error(`${set.href ?? set.src} was not loaded`))) });
+  document.head.append(e);
+});
+
+// insist calls load until it does not fail. The connection may break just then: it waits until there is
+// one again, and gives up if load goes on to fail although there is.
+async function insist(load) {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await load();
+    } catch (e) {
+      if (down) await new Promise((done) => waiting.push(done));
+      else if (tries < 6) await new Promise((done) => setTimeout(done, pause(tries)));
+      else throw e;
+    }
+  }
+}
 
 // newID returns an ID for a request that may be repeated but takes effect once (P3).
 export const newID = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
@@ -87,6 +113,9 @@ let source, handlers, timer, tries = 0, seen = Number(last), down = Date.now(), 
 
 let stay = false;
 
+// waiting are called when there is a connection again.
+const waiting = [];
+
 // stayConnected says that events are needed also while nobody looks.
 export const stayConnected = (on) => (stay = on);
 
@@ -118,6 +147,7 @@ function connect() {
     signedOut = other = false;
     showState();
     wake();
+    waiting.splice(0).forEach((go) => go());
     handlers.talks(); // the list may have changed while there was no connection
   };
   s.onerror = () => {
