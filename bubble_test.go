@@ -19,6 +19,7 @@ type bubbleCheck struct {
 	wrappers []string                  // functions that run a function they are given in a bubble
 	seen     map[ast.Node]bool
 	sleeps   []token.Pos // calls of time.Sleep
+	bare     []token.Pos // calls of synctest.Test
 }
 
 // TestSleepInBubbles checks that no test in a bubble calls time.Sleep on its own
@@ -37,7 +38,7 @@ func TestSleepInBubbles(t *testing.T) {
 			return err
 		}
 		if folders[folder] == nil {
-			folders[folder] = &bubbleCheck{map[string][]*ast.FuncDecl{}, map[string][]*ast.FuncLit{}, nil, map[ast.Node]bool{}, nil}
+			folders[folder] = &bubbleCheck{map[string][]*ast.FuncDecl{}, map[string][]*ast.FuncLit{}, nil, map[ast.Node]bool{}, nil, nil}
 		}
 		folders[folder].add(file)
 		return nil
@@ -55,6 +56,11 @@ func TestSleepInBubbles(t *testing.T) {
 		}
 		for _, pos := range c.sleeps {
 			t.Errorf("%s: a test in a bubble calls timetest.Sleep, not time.Sleep", set.Position(pos))
+		}
+	}
+	for _, c := range folders {
+		for _, pos := range c.bare {
+			t.Errorf("%s: a bubble is begun by timetest.Test, not synctest.Test, which crashes under the race detector", set.Position(pos))
 		}
 	}
 	if bubbles < 400 {
@@ -115,6 +121,9 @@ func (c *bubbleCheck) wraps(f *ast.FuncDecl) bool {
 
 func (c *bubbleCheck) beginsBubble(call *ast.CallExpr) bool {
 	if isCallOf(call, "synctest", "Test") {
+		c.bare = append(c.bare, call.Pos())
+	}
+	if isCallOf(call, "timetest", "Test") {
 		return true
 	}
 	_, name := calledName(call.Fun)

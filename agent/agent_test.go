@@ -222,7 +222,7 @@ func spoken(r llm.Request, n int) string {
 
 // play runs f in a bubble with an open house, and closes it after.
 func play(t *testing.T, h *house, f func(h *house)) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h.t = t
 		h.start()
 		f(h)

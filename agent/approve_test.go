@@ -143,7 +143,7 @@ func TestApproval(t *testing.T) {
 func TestShutdownApproval(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", kill), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				dir, said, ran := storetest.TempDir(t), map[string]string{}, 0
 				w := &warden{after: 11 * time.Hour}
 				danger := tool("danger", func(context.Context) (string, error) {
@@ -328,7 +328,7 @@ func TestCrashOnTheWay(t *testing.T) {
 	for step, after := range []time.Duration{1: 10 * time.Second, 3: 3 * time.Minute} { // a life is shorter than that
 		for n, done := 0, after == 0; !done; n += step {
 			t.Run(fmt.Sprint(after, n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				timetest.Test(t, func(t *testing.T) {
 					v := &venture{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}, warden: warden{after: after}}
 					first := v.run(n)
 					done = first == ""

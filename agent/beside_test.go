@@ -133,7 +133,7 @@ func TestCommandAtTheEnd(t *testing.T) {
 // is answered once, in order (P1, P2).
 func TestCommandCrash(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			dir := storetest.TempDir(t)
 			said := map[string]string{}
 			taken := map[string]bool{}
@@ -204,7 +204,7 @@ func TestCommandCrash(t *testing.T) {
 // P8: a command over which the process dies again and again is suspended and given up as any message, and the turn
 // under way is not broken off for that.
 func TestPoisonousCommand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir := storetest.TempDir(t)
 		said := map[string]string{}
 		deaths := 0

@@ -465,7 +465,7 @@ func TestDigestOfBranches(t *testing.T) {
 func TestCrashInBranches(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				l := &branchLife{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}}
 				where := l.run(n)
 				if done = where == ""; !done {

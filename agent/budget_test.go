@@ -34,7 +34,7 @@ func (h *house) spentOf(t *testing.T) string {
 // TestUsage: tokens by day, person and model, and of the conversation under way.
 func TestUsage(t *testing.T) {
 	h := &house{model: echo}
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h.t = t
 		h.start()
 		timetest.Sleep(23*time.Hour + 30*time.Minute)
@@ -93,7 +93,7 @@ func (blindLog) Since(context.Context, uint64) iter.Seq2[store.Record, error] {
 // be read at the first start with a budget, its earlier usage is missing, and
 // everybody else is answered and counted.
 func TestUnreadableUsageDelaysNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h := &house{t: t, model: echo, store: mem.New()}
 		h.start()
 		for _, who := range []string{"1", "2"} {
@@ -126,7 +126,7 @@ func TestUnreadableUsageDelaysNobody(t *testing.T) {
 // the logs, once.
 func TestUsageFromLogs(t *testing.T) {
 	h := &house{model: echo}
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h.t, h.store = t, mem.New()
 		h.start()
 		h.deliver(guest("8")("1"))

@@ -96,7 +96,7 @@ func TestTurnTakenOver(t *testing.T) {
 				}
 			}
 			h.tools = append(h.tools, tool("change", func(context.Context) (string, error) { ran++; return "changed", nil }))
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				h.t = t
 				wake = make(chan struct{})
 				h.start()

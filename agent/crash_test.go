@@ -266,7 +266,7 @@ func (l *life) check(t *testing.T) {
 func TestCrashAtEveryStep(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				l := &life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}
 				where := l.run(n)
 				if done = where == ""; !done {
@@ -286,7 +286,7 @@ func TestCrashTwice(t *testing.T) {
 	for range 40 {
 		a, b := rnd.IntN(50), rnd.IntN(50)
 		t.Run(fmt.Sprint(a, "+", b), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				l := &life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}
 				first, second := l.run(a), l.run(b)
 				l.run(1 << 40)
@@ -308,7 +308,7 @@ func lastTry(key string) map[string]any {
 // five minutes, and given up when that dies, too, and the person is told. What
 // came after it is answered.
 func TestParked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		var began []time.Duration // since the start of its process
 		start := func() (h *house, m *mortal) {
@@ -379,7 +379,7 @@ func TestKillsFromOutside(t *testing.T) {
 	for _, after := range []time.Duration{200 * time.Millisecond, 2 * time.Second, 4 * time.Second, 7 * time.Second, 20 * time.Second} {
 		for _, chats := range []int{1, 2, 5} {
 			t.Run(fmt.Sprint(after, " ", chats), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				timetest.Test(t, func(t *testing.T) {
 					dir, said := storetest.TempDir(t), map[string]string{}
 					for life := range 12 {
 						m := newMortal(t, dir, 1<<40)
@@ -423,7 +423,7 @@ func TestKillsFromOutside(t *testing.T) {
 // TestNotAloneIsNotBlamed is P8: a message beside which another was answered is
 // not blamed for a death, also if a call of the other had just ended.
 func TestNotAloneIsNotBlamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		for life := range 5 {
 			m := newMortal(t, dir, 1<<40)
@@ -467,7 +467,7 @@ func TestNotAloneIsNotBlamed(t *testing.T) {
 // TestAnsweredIsNotParked: when the process dies a third time after the answer
 // was given, and before that was noted, the answer stands.
 func TestAnsweredIsNotParked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 4 {
 			m := newMortal(t, dir, 1<<40)
@@ -511,7 +511,7 @@ func TestAnsweredIsNotParked(t *testing.T) {
 // TestShutdown is P16: a turn under way may finish; a tool that takes too long
 // is cut off, and the person gets an answer after the next start without asking again.
 func TestShutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		db := newMortal(t, dir, 1<<40)
 		h := &house{t: t, store: db, said: said}
@@ -562,7 +562,7 @@ func TestShutdown(t *testing.T) {
 // is under way, those that had ended are not repeated, and the model reads what
 // they gave, in the order it had asked.
 func TestResultsAsTheyCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		var ran sync.Map
 		for run := range 2 {

@@ -128,7 +128,7 @@ func TestDamagedTurn(t *testing.T) {
 	for n, done := 0, false; !done; n += 2 { // before each operation
 		for variant, more := 0, true; more; variant++ {
 			t.Run(fmt.Sprint(n, " ", variant), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				timetest.Test(t, func(t *testing.T) {
 					w := &wreck{t: t, dir: storetest.TempDir(t), said: map[string]string{}}
 					where, last := w.live(n, 0, 0, "work")
 					if done = where == ""; last == 0 {

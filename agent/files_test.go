@@ -143,7 +143,7 @@ func TestFetchPanics(t *testing.T) {
 // TestFetchOnce: what was fetched is in the log, and is not fetched again by the
 // turn that goes on after a crash.
 func TestFetchOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		n := 0
 		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 2 {
@@ -198,7 +198,7 @@ func TestStopFetching(t *testing.T) {
 
 // TestShutdownFetching is P16: a download that does not end is begun anew at the next start.
 func TestShutdownFetching(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 2 {
 			m := newMortal(t, dir, 1<<40)
@@ -497,7 +497,7 @@ func TestPicturesFit(t *testing.T) {
 // them, and not shown the same ones again, also after a restart.
 func TestRefusedPictures(t *testing.T) {
 	ws := desk(t, "a.png")
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		refused, s := 0, mem.New()
 		for run := range 2 {
 			h := &house{t: t, store: s}

@@ -282,7 +282,7 @@ func TestLedgerDamaged(t *testing.T) {
 // TestLedgerUnreadable is R-S15: what was spent does not count from zero because
 // it cannot be read for a moment.
 func TestLedgerUnreadable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h := limited(budget.Limits{Person: budget.Limit{Turns: 5}})
 		h.t, h.store = t, moody{mem.New(), "ledger", time.Now().Add(2 * time.Second)}
 		put(t, h.store, "2000-01-01/person/owner", `{"spent":[4,0,0,0,0]}`)

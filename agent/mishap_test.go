@@ -131,7 +131,7 @@ const putAside = "[A message that was said here is suspended for now. What follo
 func TestPutAsideAtEveryStep(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				j := &joint{t: t, dir: storetest.TempDir(t), said: map[string]string{}, poison: true}
 				for life := range 5 { // as they come, both once more, alone three times
 					j.live(1<<40, life == 0, time.Minute)
@@ -264,7 +264,7 @@ func (b moodyBucket) Get(ctx context.Context, key string) ([]byte, uint64, error
 // TestOrderAfterFailure is P5: when the store cannot be read for a while, messages
 // are answered in the order they came, and the session is what it was.
 func TestOrderAfterFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h := &house{t: t, store: moody{mem.New(), "sessions", time.Now().Add(2 * time.Second)}}
 		h.model = func(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {
 			return words(spoken(r, 9)), nil
@@ -288,7 +288,7 @@ func TestOrderAfterFailure(t *testing.T) {
 // TestSuspectsRunAlone is P8: messages that may have crashed the process are
 // answered one at a time, so that none is blamed for another.
 func TestSuspectsRunAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		var busy atomic.Int32
 		for run := range 3 {
@@ -346,7 +346,7 @@ func (l brimfulLog) Append(ctx context.Context, after uint64, recs ...[]byte) (u
 // TestStopOnFullDisk is P16 and P19: a turn that was stopped and could not be
 // saved before the end of the house gives back all that it had heard.
 func TestStopOnFullDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var full atomic.Bool
 		h := &house{t: t, store: brimful{mem.New(), &full}}
 		h.model = func(ctx context.Context, r llm.Request, _ func(llm.Delta)) (llm.Message, error) {

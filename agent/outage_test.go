@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/agent"
@@ -37,7 +36,7 @@ func down(up func() bool) func(context.Context, llm.Request, func(llm.Delta)) (l
 // answered by itself when the model is back, once, where it was, also after a
 // restart; nobody is told twice.
 func TestOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		began, paid := time.Now(), 0
 		h := &house{t: t, model: down(func() bool { return time.Since(began) > time.Hour })}
 		h.tools = []tools.Tool{tool("pay", func(context.Context) (string, error) { paid++; return "paid", nil })}

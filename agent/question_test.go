@@ -119,7 +119,7 @@ func TestStopQuestion(t *testing.T) {
 func TestShutdownQuestion(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		t.Run(fmt.Sprint("killed ", kill), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				dir, said := storetest.TempDir(t), map[string]string{}
 				o := &oracle{after: 12 * time.Hour}
 				var h *house
@@ -153,7 +153,7 @@ func TestShutdownQuestion(t *testing.T) {
 // TestJoinedQuestion: what joined a turn that then waits for a person is
 // answered by it after the next start, not lost.
 func TestJoinedQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		o := &oracle{after: time.Hour}
 		for run := range 2 {
@@ -275,7 +275,7 @@ func TestCrashWithFilesAndQuestions(t *testing.T) {
 	for _, after := range []time.Duration{10 * time.Second, 3 * time.Minute} { // a life is shorter than that
 		for n, done := 0, false; !done; n++ {
 			t.Run(fmt.Sprint(after, n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				timetest.Test(t, func(t *testing.T) {
 					d := &dialogue{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}}
 					d.oracle.after = after
 					first := d.run(n)

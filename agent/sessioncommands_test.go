@@ -126,7 +126,7 @@ func TestUndoCommand(t *testing.T) {
 // TestUndoOnce: an /undo over which the process dies is not done again.
 func TestUndoOnce(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			dir, said, undone := storetest.TempDir(t), map[string]string{}, 0
 			for _, life := range []int{n, 1 << 40} {
 				m := newMortal(t, dir, life)

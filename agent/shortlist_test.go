@@ -235,7 +235,7 @@ func TestInnerCallIsSeen(t *testing.T) {
 // P6: after a kill -9 in the middle of calls through call_tool, it is the inner tool that says whether its
 // call can be made again.
 func TestInnerCallAfterCrash(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		for run := range 2 {
 			m := newMortal(t, dir, 1<<40)

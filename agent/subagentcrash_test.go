@@ -135,7 +135,7 @@ func TestCrashOfSubagents(t *testing.T) {
 	over.Store(1 << 40)
 	for n := rand.IntN(every); int64(n) < over.Load(); n += every {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				b := newSubagentLife(t)
 				where := b.run(n)
 				if where == "" {
@@ -157,7 +157,7 @@ func TestCrashOfSubagentsTwice(t *testing.T) {
 	for range 8 {
 		first, second := rnd.IntN(250), rnd.IntN(250)
 		t.Run(fmt.Sprint(first, "+", second), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				b := newSubagentLife(t)
 				one, two := b.run(first), b.run(second)
 				b.run(1 << 40)

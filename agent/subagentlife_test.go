@@ -68,7 +68,7 @@ func slowExec(d time.Duration) tools.Tool {
 // Background work is paused, resumed, told of things and cancelled from the
 // chat; a pause holds no place, and lasts over a restart and over the age of messages.
 func TestSteerSubagents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		db, said := mem.New(), map[string]string{}
 		start := func() *house {
 			h := &house{t: t, store: db, said: said, tools: []tools.Tool{slowExec(10 * time.Second)}, model: byTask(spawning, worker(3))}
@@ -127,7 +127,7 @@ func TestSteerSubagents(t *testing.T) {
 // A turn that waits for a subagent goes on after a restart, however long the subagent
 // was paused (C-033).
 func TestWaitForThePaused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		db, said := mem.New(), map[string]string{}
 		start := func() *house {
 			h := &house{t: t, store: db, said: said, tools: []tools.Tool{slowExec(10 * time.Second)}}
@@ -265,7 +265,7 @@ func TestNoSubagentVanishes(t *testing.T) {
 		}, "reported 'it' completed successfully]  Task: work  Result: early"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				dir, said := storetest.TempDir(t), map[string]string{}
 				start := func() (*house, *mortal) {
 					m := newMortal(t, dir, 1<<40)
@@ -521,7 +521,7 @@ func TestForgetSubagents(t *testing.T) {
 // A turn that ends without its subagents leaves none at work: here it crashed the
 // process too often (P8).
 func TestOrphans(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, said := storetest.TempDir(t), map[string]string{}
 		for life := range 2 {
 			m := newMortal(t, dir, 1<<40)

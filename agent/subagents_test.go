@@ -330,7 +330,7 @@ func TestSubagentsHaveRoom(t *testing.T) {
 func TestRestartOfSubagents(t *testing.T) {
 	for _, name := range []string{"spawn", "multi_agent", "new_task"} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				db, said := mem.New(), map[string]string{}
 				var ran atomic.Int64
 				start := func() *house {

@@ -744,7 +744,7 @@ func TestCrashSummedUp(t *testing.T) {
 // crashSummedUp lives lives that end after so many operations, and one that does
 // not, and checks what is archived in the end. It returns where the last one ended.
 func crashSummedUp(t *testing.T, lives ...int) (where string) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir, s, taken := storetest.TempDir(t), &shelf{sum: echoing}, [5]atomic.Bool{}
 		for _, n := range lives {
 			where = summedLife(t, dir, s, &taken, n)

@@ -266,7 +266,7 @@ func TestEndIsToldFirst(t *testing.T) {
 		}, nil, "parked", "I crashed three times over this message, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				m := errand("1", "go", c.errand)
 				var ends []string
 				dir = storetest.TempDir(t)
@@ -526,7 +526,7 @@ func TestErrandInTranscript(t *testing.T) {
 func TestCrashOfErrands(t *testing.T) {
 	for n, done := rand.IntN(3), false; !done; n += 3 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				b := &bureau{life: life{t: t, dir: storetest.TempDir(t), taken: map[string]bool{}}, paid: map[string]int{}}
 				where := b.run(n)
 				if done = where == ""; !done {

@@ -194,7 +194,7 @@ func TestEnd(t *testing.T) {
 // end, is answered, and the end is told.
 func TestEndThenCrash(t *testing.T) {
 	h := &house{store: mem.New(), tools: []tools.Tool{completion()}, model: script(words("You are welcome."))}
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h.t = t
 		one, two := message("1", "weather?"), message("2", "thanks")
 		one.Time, two.Time = one.Time.Add(-time.Minute), two.Time.Add(-time.Minute) // they waited, and are taken together
@@ -230,7 +230,7 @@ func TestEndWithoutTools(t *testing.T) {
 	h.set = func(s *agent.Settings) {
 		s.Kit = func(context.Context, tools.Scope) (*tools.Kit, error) { return nil, errors.New("no tools today") }
 	}
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h.t = t
 		m := message("1", "weather?")
 		heard, _ := json.Marshal(m)

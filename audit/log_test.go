@@ -5,15 +5,15 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // TestAuditNeverBlocks checks that nobody waits for the audit log, however slow
 // the disk is, and that the log itself counts what was lost (R-S27).
 func TestAuditNeverBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // reports a deadlock
+	timetest.Test(t, func(t *testing.T) { // reports a deadlock
 		s := mem.New()
 		l := New(s, func(text string) string { return text }, slog.New(slog.DiscardHandler))
 		for n := range maxWaiting + 100 { // the disk takes none

@@ -2,7 +2,6 @@ package channels
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/timetest"
@@ -10,7 +9,7 @@ import (
 
 // P15: a chat with nothing on its way takes no memory.
 func TestP15Traffic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		tr := traffic{destinations: map[string]*load{}}
 		for _, destination := range []string{"a", "a", "b"} {
 			tr.add(destination, time.Now())

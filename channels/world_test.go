@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels"
@@ -16,6 +15,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 var errDead = errors.New("the process is dead")
@@ -279,7 +279,7 @@ func reply(id, text string) chat.Reply { return chat.Reply{ID: id, To: room, Tex
 
 // in runs f where time is free of charge.
 func in(t *testing.T, f func(t *testing.T, m *machine)) {
-	synctest.Test(t, func(t *testing.T) { f(t, newMachine(t)) })
+	timetest.Test(t, func(t *testing.T) { f(t, newMachine(t)) })
 }
 
 func (m *machine) shows(want ...string) {

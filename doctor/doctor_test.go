@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
 	"parley/store/bolt"
+	"parley/timetest"
 	"parley/web"
 )
 
@@ -178,7 +178,7 @@ func TestModelAdvice(t *testing.T) {
 
 // TestChecksEndTogether checks that whatever hangs, all checks end in ten seconds.
 func TestChecksEndTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		hang := Check{"hangs", func(ctx context.Context) Finding {
 			<-ctx.Done()
 			return Finding{Fail, ctx.Err().Error(), "wait"}

@@ -11,7 +11,7 @@ import (
 
 // What a crowd has needed is given back once nothing goes on.
 func TestReturnMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		percent := CollectLater()
@@ -45,7 +45,7 @@ func TestReturnMemory(t *testing.T) {
 
 // Garbage is collected late while the program starts, and as before once it runs.
 func TestCollectLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		const usual = 77
 		defer debug.SetGCPercent(debug.SetGCPercent(usual))
 		percent := CollectLater()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
@@ -44,7 +43,7 @@ func TestRetry(t *testing.T) {
 		{llm.RateLimited, time.Minute, 4}, {llm.RateLimited, time.Minute + 1, 1},
 	} {
 		t.Run(fmt.Sprint(c.kind, c.after), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return fail(c.kind, c.after) }}
 				start := time.Now()
 				_, err := llm.Retry(s).Generate(t.Context(), llm.Request{}, nil)
@@ -69,7 +68,7 @@ func TestRetry(t *testing.T) {
 // P11: a model that fails only after minutes leaves time for the fallback.
 func TestRetryLeavesTime(t *testing.T) {
 	for took, tries := range map[time.Duration]int{time.Minute: 4, 2 * time.Minute: 3, 5 * time.Minute: 1} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer {
 				a := fail(llm.TimedOut, 0)
 				a.Delay = took
@@ -84,7 +83,7 @@ func TestRetryLeavesTime(t *testing.T) {
 
 // P11: what a failed attempt streamed is reset, once.
 func TestRetryResets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := &llmtest.Script{Answers: []llmtest.Answer{
 			fail(llm.Overloaded, 0),
 			{Text: "half an", Err: &llm.Error{Kind: llm.Cut, Err: errors.New("cut")}},
@@ -100,7 +99,7 @@ func TestRetryResets(t *testing.T) {
 }
 
 func TestRetryStopsWithTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return fail(llm.RateLimited, 50*time.Second) }}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -126,7 +125,7 @@ func TestFallback(t *testing.T) {
 }
 
 func TestFallbackLetsModelsRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		always := func(a llmtest.Answer) func(llm.Request) llmtest.Answer {
 			return func(llm.Request) llmtest.Answer { return a }
 		}
@@ -180,7 +179,7 @@ func TestFallbackStopsWithTheContext(t *testing.T) {
 
 // P11: 10 minutes in all, attempts included.
 func TestLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := &llmtest.Script{Else: func(llm.Request) llmtest.Answer { return llmtest.Answer{Delay: time.Hour} }}
 		start := time.Now()
 		m := llm.Limit(10 * time.Minute)(llm.Retry(s))

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -28,6 +27,7 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/store/storetest"
+	"parley/timetest"
 	"parley/workspace"
 )
 
@@ -495,7 +495,7 @@ func TestTainted(t *testing.T) {
 // What is noted and forgotten while a model thinks counts, and nobody waits for
 // the model: what it was shown of that does not come back.
 func TestForgottenMeanwhile(t *testing.T) {
-	synctest.Test(t, testForgottenMeanwhile) // no day begins meanwhile
+	timetest.Test(t, testForgottenMeanwhile) // no day begins meanwhile
 }
 
 func testForgottenMeanwhile(t *testing.T) {
@@ -736,7 +736,7 @@ func (f frail) WriteFile(name string, data []byte) error {
 // P20, point 5: whenever the process dies, each entry is dreamt exactly once,
 // what was noted is noted once, and the files are what the log says.
 func TestCrash(t *testing.T) {
-	synctest.Test(t, testCrash) // no day begins meanwhile
+	timetest.Test(t, testCrash) // no day begins meanwhile
 }
 
 func testCrash(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"parley/chat"
 	"parley/store"
+	"parley/timetest"
 )
 
 // A losing Store loses each lock that is held.
@@ -24,7 +25,7 @@ func (l *losing) Lock(ctx context.Context, name string) (store.Lease, error) {
 
 // Nothing is written to somebody's memory after the lock on it was lost.
 func TestLostLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		a := newAttic(t)
 		a.set("owner", memoryFile, "before\n")
 		l := &losing{Store: a.mem, lost: make(chan struct{})}

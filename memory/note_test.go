@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
@@ -28,7 +27,7 @@ func (a *attic) answers(want string) func(string, error) {
 
 // /remember: a dated line, once for each message that asks.
 func TestRemember(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		a := newAttic(t)
 		n, ctx := a.notes(), t.Context()
 		a.answers("What should I remember? `/remember TEXT`")(n.Remember(ctx, "x:1", " \n", "k0"))
@@ -93,7 +92,7 @@ func TestForgetting(t *testing.T) {
 
 // What /memory, /dream log and /dream restore say.
 func TestTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		a := newAttic(t)
 		n, ctx := a.notes(), t.Context()
 		nothing := "I remember nothing about you yet. `/remember TEXT` notes something."

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	_ "time/tzdata" // the machine may have none
 	"unicode/utf8"
@@ -93,7 +92,7 @@ func TestOddFiles(t *testing.T) {
 
 // The prefix stays the same, byte for byte, while time passes, and follows an edit at once.
 func TestStable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		f := folder{"AGENTS.md": "one", "SOUL.md": "two"}
 		files, facts := system(t, f)
 		timetest.Sleep(100 * time.Hour)

@@ -58,7 +58,7 @@ func never() bool { return false }
 // P28: parts are trimmed ten minutes after the start and then every night, each by its
 // own period, and what is kept for ever is not.
 func TestKeeper(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		k, passes := keeper(retention.Archive{Wanted: never}, 0, time.Hour, 48*time.Hour)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -81,7 +81,7 @@ func TestKeeper(t *testing.T) {
 
 // P23: a clock that was set does not make everything old.
 func TestClockWasSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		k, passes := keeper(retention.Archive{Wanted: never}, time.Hour)
 		var set atomic.Int64
 		k.Now = func() time.Time { return time.Now().Add(time.Duration(set.Load())).Round(0) }
@@ -110,7 +110,7 @@ func TestClockWasSet(t *testing.T) {
 
 // A laptop that sleeps every night is trimmed, too: to it, the clock is set each time.
 func TestSleepingMachine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		k, passes := keeper(retention.Archive{Wanted: never}, time.Hour)
 		var slept atomic.Int64
 		k.Now = func() time.Time { return time.Now().Add(time.Duration(slept.Load())).Round(0) }
@@ -131,7 +131,7 @@ func TestSleepingMachine(t *testing.T) {
 
 // P28: what is removed is counted, and a step ends a pass with its context.
 func TestSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		k, _ := keeper(retention.Archive{Wanted: never}, time.Hour)
 		counted, steps := 0, 0
@@ -236,7 +236,7 @@ func TestArchiveFiles(t *testing.T) {
 
 // P28: what is more than a limit is removed every ten minutes, and archived, too.
 func TestLimits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		a := retention.Archive{Dir: filepath.Join(t.TempDir(), "archive"), Wanted: func() bool { return true }}
 		k, _ := keeper(a, 0, 0)
 		counted, limited := 0, 0
@@ -263,7 +263,7 @@ func TestLimits(t *testing.T) {
 
 // P28: an archive that cannot be written is told until it can be.
 func TestFaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		wanted := true
 		dir := filepath.Join(t.TempDir(), "archive")
 		k, _ := keeper(retention.Archive{Dir: dir, Wanted: func() bool { return wanted }}, time.Hour, time.Hour)
@@ -311,7 +311,7 @@ func TestFaults(t *testing.T) {
 
 // P28: a file that cannot be read is no fault of the archive.
 func TestUnreadableSource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		k, _ := keeper(retention.Archive{Dir: t.TempDir(), Wanted: func() bool { return true }}, time.Hour)
 		broken := errors.New("broken disk")
 		var saved error
@@ -328,7 +328,7 @@ func TestUnreadableSource(t *testing.T) {
 
 // P28: a file that cannot be read does not hide that the archive could not be written.
 func TestUnreadableSourceKeepsFault(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "archive")
 		k, _ := keeper(retention.Archive{Dir: dir, Wanted: func() bool { return true }}, time.Hour)
 		var from io.Reader
@@ -359,7 +359,7 @@ func TestUnreadableSourceKeepsFault(t *testing.T) {
 
 // P28: what is beyond a limit is told of if it cannot be archived.
 func TestFaultOfLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "archive")
 		k, _ := keeper(retention.Archive{Dir: dir, Wanted: func() bool { return true }}, 0)
 		k.Parts[0].Limit = func(_ context.Context, pass store.Trimming) error { return pass.Save("name", []byte("1")) }
@@ -395,7 +395,7 @@ func TestFaultOfLimit(t *testing.T) {
 
 // The log says how old things are as the config does.
 func TestLogSaysDays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var text strings.Builder
 		k, _ := keeper(retention.Archive{Wanted: never}, 730*24*time.Hour, 36*time.Hour)
 		k.Log = slog.New(slog.NewTextHandler(&text, nil))

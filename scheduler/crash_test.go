@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -62,7 +61,7 @@ func (b mortalBucket) Delete(ctx context.Context, key string) error {
 // due time has one key, and its run ends (P12).
 func TestP12Crash(t *testing.T) {
 	for life := 1; life < 40; life++ {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			whole := w.store
 			w.add(scheduler.Job{ID: "hourly", Schedule: hourly})
@@ -121,7 +120,7 @@ func TestP12Crash(t *testing.T) {
 // whatever reached the disk, and even if the run is over. A new request runs it again.
 func TestP6FireOnce(t *testing.T) {
 	for life := range 4 {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			j := w.add(scheduler.Job{Schedule: scheduler.Schedule{Cron: "@yearly"}})
 			whole := w.store
@@ -209,7 +208,7 @@ func TestP12Two(t *testing.T) {
 		}
 	}
 	t.Run("mem", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			run(t, newWorld(t).store, 200, time.Hour, 3*time.Hour+time.Minute, timetest.Sleep)
 		})
 	})
@@ -231,7 +230,7 @@ func TestPropertyP12P23(t *testing.T) {
 		deeds := rapid.SliceOfN(rapid.SampledFrom([]string{"restart", "hour back", "day back", "hour on", "day on", "down", "wait", "wait"}), 1, 5).Draw(r, "deeds")
 		lens := rapid.SliceOfN(rapid.IntRange(1, 120), len(deeds), len(deeds)).Draw(r, "minutes")
 		var wrong []string
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.maxSleep = 5 * time.Minute
 			w.open()
@@ -294,7 +293,7 @@ func seed(t testing.TB, s store.Store, j scheduler.Job) {
 
 // With a thousand jobs and several restarts, each job runs at each due time.
 func TestP12Thousand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.maxSleep = time.Hour
 		for i := range 1000 {

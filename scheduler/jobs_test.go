@@ -21,7 +21,7 @@ var hourly = scheduler.Schedule{Every: time.Hour}
 
 // Over a leap year, no due time is left out and none is repeated (D-094).
 func TestD094Year(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.maxSleep = 12 * time.Hour
 		w.zone, _ = time.LoadLocation("Europe/Berlin")
@@ -45,7 +45,7 @@ func TestD094Year(t *testing.T) {
 
 // After the gateway's time zone has changed, jobs follow the new one only.
 func TestD095OtherZone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.open()
 		j := w.add(scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}})
@@ -61,7 +61,7 @@ func TestD095OtherZone(t *testing.T) {
 
 // A restart moves no due time: intervals are counted from the job's creation (P12).
 func TestP12Anchored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.add(scheduler.Job{Schedule: hourly})
 		for range 7 {
@@ -76,7 +76,7 @@ func TestP12Anchored(t *testing.T) {
 }
 
 func TestD098Message(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.open()
 		j := w.add(scheduler.Job{ID: "news", Schedule: hourly, Isolated: true, Quiet: true, Model: "small", At: home, By: bob, Group: true})
@@ -109,7 +109,7 @@ func TestD098Message(t *testing.T) {
 
 // A job runs with the role that its author has at that time (R-S24).
 func TestRS24Rights(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.open()
 		j := w.add(scheduler.Job{Schedule: hourly})
@@ -129,7 +129,7 @@ func TestRS24Rights(t *testing.T) {
 // The interval and the number of jobs are limited (R-S24), and a repeated call adds
 // one job.
 func TestRS24Limits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}}}
 		s := w.open()
@@ -183,7 +183,7 @@ func TestRS24Limits(t *testing.T) {
 
 // Parley's own jobs are listed, and nobody can remove or change them (D-096).
 func TestD096Protected(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		ran := 0
 		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"},
@@ -217,7 +217,7 @@ func TestD096Protected(t *testing.T) {
 // A system job that hangs or panics does not delay other jobs, and an interrupted
 // one is not repeated (P13).
 func TestP13House(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		hung := 0
 		daily := scheduler.Schedule{Cron: "0 4 * * *"}
@@ -258,7 +258,7 @@ func TestP13House(t *testing.T) {
 
 // After a kill, a system job can be run at once: it does not count as running (P13).
 func TestP13FireAfterKill(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
 			return scheduler.Ended{Outcome: scheduler.Silent}, nil
@@ -277,7 +277,7 @@ func TestP13FireAfterKill(t *testing.T) {
 // A run that is not over when the next is due prevents that one, and a run that has
 // not ended after a day is given up.
 func TestP13Overlap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.hold = true
 		s := w.open()
@@ -332,7 +332,7 @@ func TestP13Overlap(t *testing.T) {
 
 // A job that was due once and failed is kept, and can be run again.
 func TestP13FailedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.set(func() { w.result = scheduler.Ended{Outcome: scheduler.Failed, Text: "The model is overloaded."} })
 		s := w.open()
@@ -354,7 +354,7 @@ func TestP13FailedOnce(t *testing.T) {
 
 // Three failures in a row are reported once; an answer resets the count.
 func TestP13Failing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.set(func() { w.result = scheduler.Ended{Outcome: "parked"} })
 		s := w.open()
@@ -389,7 +389,7 @@ func TestP13Failing(t *testing.T) {
 
 // Failures of system jobs are reported to the owners.
 func TestP13FailingHouse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w, err := newWorld(t), errors.New("no model")
 		w.system = []scheduler.System{{ID: "dream", Schedule: hourly, Do: func(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, error) {
 			w.mu.Lock()
@@ -431,7 +431,7 @@ func (b lateBucket) Delete(ctx context.Context, key string) error {
 // A job that is over and about to be removed cannot be edited: otherwise people
 // would be told that a job was changed that is gone (D-095, D-098).
 func TestEditAsItEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var edited error
 		var again atomic.Bool
@@ -450,7 +450,7 @@ func TestEditAsItEnds(t *testing.T) {
 }
 
 func TestD098Edit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		s := w.open()
 		j := w.add(scheduler.Job{Schedule: hourly})
@@ -511,7 +511,7 @@ func TestD098Edit(t *testing.T) {
 
 // A damaged record affects no other job (P21).
 func TestP21Damaged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.add(scheduler.Job{ID: "good", Schedule: hourly})
 		b := w.store.Bucket("jobs")
@@ -538,7 +538,7 @@ func TestP21Damaged(t *testing.T) {
 
 // After a restore from a backup, runs that were under way are not repeated (P20).
 func TestP20Restored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.hold = true
 		s := w.open()
@@ -575,7 +575,7 @@ func TestP20Restored(t *testing.T) {
 // A report that could not be stored is repeated later (P12, P13): until then, the
 // record does not say that people were told.
 func TestP13ToldLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.add(scheduler.Job{ID: "once", Schedule: scheduler.Schedule{At: at(1)}})
 		j := w.add(scheduler.Job{ID: "fails", Name: "news", Schedule: scheduler.Schedule{Cron: "0 0 * * *"}})
@@ -612,7 +612,7 @@ func TestP13ToldLater(t *testing.T) {
 
 // A run that the inbox did not accept is delivered again.
 func TestP12DeliveredLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.open()
 		j := w.add(scheduler.Job{Schedule: hourly})
@@ -629,7 +629,7 @@ func TestP12DeliveredLater(t *testing.T) {
 // What a run has used only grows, in whatever order several subagents of it, which end
 // at once, report it.
 func TestNoteUsageInAnyOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.open()
 		w.add(scheduler.Job{ID: "j", Schedule: scheduler.Schedule{Every: time.Hour}, Text: "t"})
@@ -666,7 +666,7 @@ func TestNoteDelivery(t *testing.T) {
 	} {
 		for _, sch := range []scheduler.Schedule{{Every: time.Hour}, {At: time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)}} {
 			t.Run(name+" "+sch.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				timetest.Test(t, func(t *testing.T) {
 					w := newWorld(t)
 					w.hold = true
 					w.open()
@@ -708,7 +708,7 @@ func TestNoteDelivery(t *testing.T) {
 // A person stops a run of one of the gateway's own jobs: it counts as stopped, and the
 // next run is not.
 func TestStopSystem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.system = []scheduler.System{{ID: "dream", Schedule: scheduler.Schedule{Cron: "0 4 * * *"}, Do: func(ctx context.Context, _ scheduler.Job, _ scheduler.Run) (scheduler.Ended, error) {
 			<-ctx.Done()

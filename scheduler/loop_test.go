@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/scheduler"
@@ -13,7 +12,7 @@ import (
 
 // The three kinds of schedules fire, and a job that is due once is removed (D-094, D-095).
 func TestD094Kinds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t) // it is 2000-01-01 00:00 UTC, a Saturday
 		w.open()
 		w.add(scheduler.Job{Text: "every", Schedule: scheduler.Schedule{Every: time.Hour}})
@@ -61,7 +60,7 @@ func TestP12Missed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, how := range []string{"down", "asleep"} { // a sleeping laptop's monotonic clock stands still
-				synctest.Test(t, func(t *testing.T) {
+				timetest.Test(t, func(t *testing.T) {
 					w := newWorld(t)
 					j := w.add(c.job)
 					if how == "down" {
@@ -96,7 +95,7 @@ func at(hour int) time.Time { return time.Date(2000, 1, 1, hour, 0, 0, 0, time.U
 
 // Missed runs are caught up with one after the other (P13).
 func TestP13Staggered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for range 10 {
 			w.add(scheduler.Job{Schedule: scheduler.Schedule{Cron: "0 9 * * *"}})
@@ -147,7 +146,7 @@ func TestP23Steps(t *testing.T) {
 		"10 s, half a min back": {scheduler.Schedule{Every: 10 * time.Second}, -30 * time.Second, time.Minute, 10, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.add(scheduler.Job{Schedule: c.schedule})
 				w.open()
@@ -169,7 +168,7 @@ func TestP23Steps(t *testing.T) {
 
 // No job stands still after restarts with the wall clock set back in between (P23).
 func TestP23BackWhileDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.add(scheduler.Job{Text: "often", Schedule: scheduler.Schedule{Every: time.Minute}})
 		w.add(scheduler.Job{Text: "daily", Schedule: scheduler.Schedule{Cron: "0 9 * * *"}})

@@ -3,10 +3,10 @@ package scheduler_test
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/scheduler"
+	"parley/timetest"
 	"parley/when"
 )
 
@@ -17,7 +17,7 @@ func TestPreview(t *testing.T) {
 		"every weekday at 9", "every day at 2:30", "every 2 hours", "every hour on sundays", "every hour from 1 to 4",
 		"on the 26th of each month at 2:15", "every monday and friday at 7:15", "tomorrow at 18:30", "26 march at 2:30", "in 20 minutes",
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			zone, err := time.LoadLocation("Europe/Berlin")
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +55,7 @@ func TestPreview(t *testing.T) {
 
 // A preview refuses what Add would refuse, and adds nothing.
 func TestPreviewRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		s := w.open()
 		for _, schedule := range []scheduler.Schedule{

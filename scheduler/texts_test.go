@@ -5,12 +5,12 @@ import (
 	"errors"
 	"regexp"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
 	"parley/scheduler"
 	"parley/texts/textstest"
+	"parley/timetest"
 )
 
 // TestAllFromCatalogue has jobs missed, skipped, refused, lost, interrupted and
@@ -42,7 +42,7 @@ func TestAllFromCatalogue(t *testing.T) {
 			catalogued(t, text)
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.texts = &textstest.Wide().Scheduler
 		w.add(scheduler.Job{Name: "tea", Schedule: scheduler.Schedule{At: at(1)}})
@@ -67,7 +67,7 @@ func TestAllFromCatalogue(t *testing.T) {
 		w.wait(25 * time.Hour)
 		look(t, w)
 	})
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.texts = &textstest.Wide().Scheduler
 		w.hold = true

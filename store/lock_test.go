@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // leased is a Store whose locks can be lost.
@@ -24,7 +24,7 @@ func (l *leased) Lock(context.Context, string) (store.Lease, error) {
 
 // When a lock is lost, what is done under it can write nothing more, and says why.
 func TestLockedEndsWithItsLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := &leased{Store: mem.New(), lost: make(chan struct{})}
 		b := s.Bucket("b")
 		err := store.Locked(t.Context(), s, "l", func(ctx context.Context) error {
@@ -50,7 +50,7 @@ func TestLockedEndsWithItsLease(t *testing.T) {
 
 // What was done before a lock is lost is done, and errors of the work are its own.
 func TestLockedReturnsTheErrorOfTheWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := &leased{Store: mem.New(), lost: make(chan struct{})}
 		wrong := errors.New("wrong")
 		if err := store.Locked(t.Context(), s, "l", func(context.Context) error { return wrong }); !errors.Is(err, wrong) {
@@ -92,7 +92,7 @@ func (f *failing) Put(ctx context.Context, key string, val []byte, rev uint64) (
 // P19: a lock that cannot be had leaves nothing locked. P21: damage locks nobody out, and
 // fences grow all the same.
 func TestLocksOfAFailingBucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := mem.New().Bucket("b")
 		sound, err := store.NewLocks(b).Lock(t.Context(), "l")
 		if err != nil {

@@ -57,7 +57,7 @@ func work(t *testing.T, q store.Queue, do func(ctx context.Context, key string, 
 
 // P5: the work of a key is done in order, and no key waits for another (P14).
 func TestWorkOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		q := mem.New().Queue("q")
 		start := time.Now()
 		var mu sync.Mutex
@@ -119,7 +119,7 @@ func counted(want int) (n int) {
 
 // A goroutine exists only while its key has work.
 func TestWorkLeavesWhenIdle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		q := mem.New().Queue("q")
 		runs := 0 // of one key: never two at a time
 		var in []store.Item
@@ -161,7 +161,7 @@ func TestWorkLeavesWhenIdle(t *testing.T) {
 
 // Work that arrives while its key is busy is neither lost nor done concurrently.
 func TestWorkJoins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		q := mem.New().Queue("q")
 		var batches [][]string
 		stop := work(t, q, func(ctx context.Context, k string, take func() []store.Item) {
@@ -186,7 +186,7 @@ func TestWorkJoins(t *testing.T) {
 
 // P16: Work waits for all. Work that was not taken is returned to the queue.
 func TestWorkEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		q := mem.New().Queue("q")
 		ended := 0
 		stop := work(t, q, func(ctx context.Context, k string, take func() []store.Item) {
@@ -216,7 +216,7 @@ func TestWorkEnds(t *testing.T) {
 }
 
 func TestWorkEndsWithItsQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := mem.New()
 		ended := make(chan error)
 		go func() { ended <- store.Work(t.Context(), s.Queue("q"), key, nil) }()

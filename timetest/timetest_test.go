@@ -2,7 +2,6 @@ package timetest_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/timetest"
@@ -11,7 +10,7 @@ import (
 // TestSleep: what was due by the end of the sleep is done, and can be read. Without
 // Wait the race detector reports both reads.
 func TestSleep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		early, due := 0, 0
 		go func() {
 			early++

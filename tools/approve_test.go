@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode"
 
@@ -18,6 +17,7 @@ import (
 	"parley/llm"
 	"parley/texts"
 	"parley/texts/textstest"
+	"parley/timetest"
 )
 
 // A judge is a person who is asked.
@@ -118,7 +118,7 @@ func TestApprove(t *testing.T) {
 		{"stop", &judge{takes: time.Hour}, context.Canceled, Result{Code: CodeCancelled, Text: "cancelled by the user"}, time.Minute},
 		{"yes and stop", &judge{yes: true, takes: time.Minute}, stop, Result{Code: CodeCancelled, Text: "cancelled: stopped"}, time.Minute},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			var events []string
 			dig := echo("dig", anything)
 			dig.Dangerous = true
@@ -169,7 +169,7 @@ func TestApprove(t *testing.T) {
 
 // An error of ask at the end of its turn goes on as it is; 15 minutes are the usual patience.
 func TestApproveAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		dig := echo("dig", anything)
 		dig.Dangerous = true
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -357,7 +357,7 @@ func lines(text string) string {
 
 // A call that a person was asked about begins when it may: what they took to answer is no part of its time.
 func TestApprovedCallBeginsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		j := &judge{yes: true, takes: time.Minute}
 		slow := counting("u", Hints{Dangerous: true}, new(atomic.Int64))
 		slow.Run = func(context.Context, Call) (Result, error) {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -129,7 +128,7 @@ func TestBadInput(t *testing.T) {
 		{"bytes in a result", "bytes", `{}`, `{"b":"AP8=","s":"` + `\ufffd` + `"}`},
 		{"looks like a failure", "liar", `{}`, "Error: this is what the file says"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			call := Call{ToolCall: llm.ToolCall{ID: "c1", Name: c.tool, Args: c.args}, Scope: Scope{Session: "telegram:42", Turn: "t1", Workspace: w}, Tip: func(string) { said++ }}
 			k := kitWith(t, StandardConfig{Stats: new(Stats), Cache: NewCache(time.Hour)}, offered...)
 			r := k.Call(t.Context(), call)

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -46,7 +45,7 @@ func TestCacheLasts(t *testing.T) {
 			if wait < 0 {
 				continue
 			}
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				var ran atomic.Int64
 				u := counting("u", c.hints, &ran)
 				slow := u.Run
@@ -199,7 +198,7 @@ func TestCacheSize(t *testing.T) {
 
 // Calls that are the same and run at once are kept once.
 func TestCacheOfTwo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		u := counting("u", Hints{ReadOnly: true, Cacheable: true}, &n)
 		run := u.Run
@@ -232,7 +231,7 @@ func TestCacheNotForJobs(t *testing.T) {
 // What was looked up, and the statistics, survive a restart; what is too old,
 // of another variant or of a deleted session does not (A-075, P28).
 func TestCacheSurvives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := mem.New()
 		defer s.Close()
 		bucket := s.Bucket("cache")
@@ -312,7 +311,7 @@ func TestCacheSurvives(t *testing.T) {
 
 // C-043: the statistics survive a restart, also if the disk was full for a while.
 func TestStatsSurvive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := mem.New()
 		defer s.Close()
 		full := &fullBucket{Bucket: s.Bucket("stats")}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -271,7 +270,7 @@ func TestLookupFromCache(t *testing.T) {
 // E-012: lookups of one query that run together are made once; those that wait
 // leave when they are told to.
 func TestLookupsTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var n, fails atomic.Int64
 		search := searcher("web_search", &n, &fails)
 		run := search.Run

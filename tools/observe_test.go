@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"parley/timetest"
 	"parley/tools/arguments"
 	"parley/workspace"
 )
@@ -62,7 +62,7 @@ func TestObserved(t *testing.T) {
 		{"not valid", strange, sleep(Result{Text: "x"}, nil), "{", false, 0, false},
 		{"denied", Hints{Untrusted: true, Dangerous: true}, sleep(Result{Text: "x"}, nil), "{}", false, 0, false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			tool := echo("a", anything)
 			tool.Hints, tool.Run = c.hints, c.run
 			k := kitWith(t, StandardConfig{Cache: NewCache(time.Hour)}, tool)
@@ -93,7 +93,7 @@ func TestObservedTwin(t *testing.T) {
 
 // C-043, C-044, C-045, E-034: what is counted, and what is not.
 func TestStats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var stats Stats
 		tool := echo("a", `{"type":"object","properties":{"ms":{"type":"integer"},"fail":{"type":"boolean"},"q":{"type":"string"}},"additionalProperties":false}`)
 		tool.Hints = Hints{ReadOnly: true, Cacheable: true}
@@ -150,7 +150,7 @@ func TestStats(t *testing.T) {
 
 // C-043: a call that a person stopped says nothing of its tool.
 func TestStatsOfStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var stats Stats
 		tool := echo("a", anything)
 		tool.Run = func(ctx context.Context, _ Call) (Result, error) { <-ctx.Done(); return Result{}, ctx.Err() }
@@ -267,7 +267,7 @@ func TestStrikes(t *testing.T) {
 		{"of one round", "a:no=1 a:no=1 a:no=1 a:no=2", ""},
 		{"of three rounds", "a:no=1 a:no=1 a:no=2 a:no=3", strings.ReplaceAll(words, "%", "no")},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			tool := echo("a", `{"type":"object","properties":{"do":{"type":"string"}}}`)
 			tool.Timeout = time.Second
 			tool.Run = func(ctx context.Context, call Call) (Result, error) {

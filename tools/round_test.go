@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -86,7 +85,7 @@ func TestGroups(t *testing.T) {
 		{"read read read read read read", "abcdef", 2 * time.Second, MaxParallel},
 		{"Read functions.read nope read", "ab c d", 2 * time.Second, 2},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			l, start := lab{}, time.Now()
 			var groups []string
 			k := l.kit(t)
@@ -195,7 +194,7 @@ func TestGroupsInOrder(t *testing.T) {
 // P6: what ran is told, and what was not begun when a group was stopped is not begun any more.
 func TestGroupCancelled(t *testing.T) {
 	const stopped = prefix + "cancelled by the user"
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(1500*time.Millisecond, func() { cancel(nil) })
 		var l lab
@@ -258,7 +257,7 @@ func TestTimeout(t *testing.T) {
 		{"done in the grace", time.Second, wait(time.Second+grace/2, false, Result{Text: "ok"}), Result{Text: "ok"}, time.Second + grace/2, false},
 		{"deaf", time.Second, wait(time.Hour, false, Result{Text: "ok"}), late(1000), time.Second + grace, true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			u := echo("a", anything)
 			u.Run, u.Timeout = c.run, c.limit
 			var strays Strays
@@ -296,7 +295,7 @@ func TestStop(t *testing.T) {
 		{"deaf", func(context.Context, Call) (Result, error) { time.Sleep(time.Hour); return Result{}, nil }, prefix + "cancelled by the user", time.Second + grace},
 		{"done", func(ctx context.Context, _ Call) (Result, error) { <-ctx.Done(); return Result{Text: "sent"}, nil }, "sent", time.Second},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			u := echo("a", anything)
 			u.Run = c.run
 			ctx, cancel := context.WithCancel(t.Context())

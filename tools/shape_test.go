@@ -8,10 +8,10 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools/arguments"
 )
 
@@ -79,7 +79,7 @@ func TestShapeOfCycle(t *testing.T) {
 
 // A-005, A-012, A-019: a JSON tool's failures look alike whatever stage they are of; the hint is for others.
 func TestEnvelopeOfEveryStage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		tool := echo("a", `{"type":"object","properties":{"n":{"type":"integer","maximum":5}}}`)
 		tool.Hints = Hints{JSON: true, ReadOnly: true, Timeout: time.Millisecond}
 		tool.Query = func(args map[string]any) string { return fmt.Sprint(args["q"]) }

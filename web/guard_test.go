@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -347,7 +346,7 @@ func TestGuesses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				f := newFace(t)
 				start, wrong := time.Now(), 0
 				for i := 0; wrong < 1000; i++ {

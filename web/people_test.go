@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/store"
@@ -93,7 +92,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 // A token with fewer than 128 bits could be guessed, so it has to wait behind
 // wrong ones like any guess; a link still signs the owner in.
 func TestShortTokenWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		const short = "correct-horse-battery-" // lower case only, 22 characters
 		f := newFace(t, func(c *Config) { c.Token = short })
 		right := asking{method: "POST", path: "/signin", body: `{"token":"` + short + `"}`}
@@ -149,7 +148,7 @@ func TestWrongCredential(t *testing.T) {
 
 // A login holds for 30 days after it was used.
 func TestLoginLife(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		f := newFace(t)
 		boss := f.owner(t)
 		for range 10 {
@@ -172,7 +171,7 @@ func TestLoginLife(t *testing.T) {
 
 // A link works once, and not for ever.
 func TestLinks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		f := newFace(t)
 		boss := f.owner(t)
 		start, err := f.Link(t.Context(), "owner")

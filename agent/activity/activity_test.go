@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
+	"parley/timetest"
 )
 
 // In each session one activity is under way at a time. Whoever comes next waits for
 // it, or ends it, and one in another session waits for nobody.
 func TestOneAtATime(t *testing.T) {
 	for _, why := range []error{nil, ErrForgotten} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			s := NewSet()
 			ctx, stop := context.WithCancelCause(t.Context())
 			first := New("working")

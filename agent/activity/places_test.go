@@ -6,8 +6,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"parley/timetest"
 )
 
 const fresh = 8
@@ -43,7 +44,7 @@ func TestCrowdBeginsByAndBy(t *testing.T) {
 		{100 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
 		{time.Hour, freshTime, 2 * freshTime}, // a model that does not answer
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			waits := begin(t, newPlaces(100, fresh), 2*fresh+1, c.long)
 			for i, want := range map[int]time.Duration{0: 0, fresh - 1: 0, fresh: c.second, 2 * fresh: c.third} {
 				if waits[i] != want {
@@ -56,7 +57,7 @@ func TestCrowdBeginsByAndBy(t *testing.T) {
 
 // No more activities are under way than there are places, however old they are.
 func TestPlacesAreLimited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		waits := begin(t, newPlaces(2, fresh), 4, time.Minute)
 		if want := []time.Duration{0, 0, time.Minute, time.Minute}; !slices.Equal(waits, want) {
 			t.Errorf("waited for %v, want %v", waits, want)
@@ -66,7 +67,7 @@ func TestPlacesAreLimited(t *testing.T) {
 
 // Who gives up waiting leaves no place taken.
 func TestGivingUpTakesNoPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		p := newPlaces(fresh+1, fresh)
 		var releases []func()
 		for range fresh {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -39,7 +38,7 @@ func spent(t *testing.T, b *Book, who Spender, k Kind) float64 {
 // P15, R-S15: accounts of earlier days leave the memory once a day is over, those
 // of today do not, and what is spent later is added to them.
 func TestBookLetsGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newBook(mem.New(), Limits{})
 		defer b.Keep(t.Context())()
 		who := Spender{Person: "test:7"}
@@ -65,7 +64,7 @@ func TestBookLetsGo(t *testing.T) {
 // P15, R-S15: of a crowd only so many accounts stay in memory as were used last, and each goes on from what is on
 // the disk.
 func TestBookLetsGoOfACrowd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newBook(mem.New(), Limits{})
 		defer b.Keep(t.Context())()
 		const people = 3 * maxIdle

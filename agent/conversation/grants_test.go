@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -19,7 +18,7 @@ import (
 
 // The owner's page lists what is approved in all chats, and takes one back.
 func TestApprovals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		ss := NewSessions(mem.New(), slog.New(slog.DiscardHandler), time.UTC, texts.English().Agent.Speakers)
 		grant := func(of, effect string, hour bool) chat.SessionID {
 			at := chat.Address{Channel: "test", Chat: of}

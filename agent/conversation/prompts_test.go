@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/agent/conversation"
@@ -39,7 +38,7 @@ func trimPrompts(t *testing.T, p *conversation.Prompts, period time.Duration) (r
 
 // P28: what requests were made with goes when none was made with it for long.
 func TestTrimPrompts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := mem.New()
 		p := promptsOf(s)
 		rules := strings.Repeat("rules for all ", 10)
@@ -96,7 +95,7 @@ func TestTrimPrompts(t *testing.T) {
 // P28: prompts are removed with a crash anywhere: none is left half, and none that is used
 // is missing.
 func TestTrimPromptsCrashAnywhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var digest string
 		retentiontest.Run(t, retentiontest.Case{
 			Open: func() store.Store {
@@ -137,7 +136,7 @@ func TestTrimPromptsCrashAnywhere(t *testing.T) {
 
 // P28: a text that a request is made with at the moment when it is removed is kept.
 func TestTrimPromptsWhileTheyAreUsed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		const text = "rules\n\nlast"
 		var p *conversation.Prompts
 		var request sync.WaitGroup

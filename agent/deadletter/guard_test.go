@@ -9,6 +9,7 @@ import (
 
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // A slowBucket takes a second for each write.
@@ -22,7 +23,7 @@ func (b slowBucket) Put(ctx context.Context, key string, v []byte, rev uint64) (
 // P8, P14: an answer begins once the disk knows it, and whoever only asks waits
 // for no disk meanwhile.
 func TestGuardOnSlowDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		g := NewGuard(slowBucket{mem.New().Bucket("tries")}, slog.New(slog.DiscardHandler))
 		began := time.Now()
 		begun := make(chan struct{})

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/agent/deadletter"
@@ -17,7 +16,7 @@ import (
 
 // Messages that waited for a model are answered in the order in which they came: the inbox gets them back so.
 func TestModelIsBackInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := deadletter.NewSuspended(mem.New().Bucket("suspended"), slog.New(slog.DiscardHandler))
 		var want, got []string
 		for i := range 40 {

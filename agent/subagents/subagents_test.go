@@ -11,13 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/agent/subagents"
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -135,7 +135,7 @@ func TestReconcile(t *testing.T) {
 		"expired": {tools.Subagent{State: tools.SubagentStopped}, false, "0s: forget agent:a", "gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				h := newHost(mem.New().Bucket("helpers"))
 				c.left.ID = "a"
 				if !c.left.Ended.IsZero() {
@@ -204,7 +204,7 @@ func TestSpawn(t *testing.T) {
 
 // P21: that the record of a subagent is damaged is logged once, not every hour.
 func TestDamagedRecordIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		bucket := mem.New().Bucket("helpers")
 		for _, id := range []string{"a", "b"} {
 			if _, err := bucket.Put(t.Context(), id, []byte("no JSON"), store.Any); err != nil {
@@ -221,7 +221,7 @@ func TestDamagedRecordIsLoggedOnce(t *testing.T) {
 
 // However many subagents ended long ago, each is read a few times to forget it.
 func TestForgetMany(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var reads atomic.Int64
 		h := newHost(watchedBucket{mem.New().Bucket("helpers"), func() { reads.Add(1) }, func() {}})
 		const many = 500

@@ -25,6 +25,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 func same(t *testing.T, what string, got, want any) {
@@ -646,7 +647,7 @@ func TestShutdown(t *testing.T) {
 // A long answer: signs of life keep proxies from hanging up, and a wait has an end.
 func TestWait(t *testing.T) {
 	for _, stream := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			c := api.New(api.Config{Name: "api", Store: mem.New(), Log: quiet})
 			ctx, stop := context.WithCancel(t.Context())
 			defer synctest.Wait()

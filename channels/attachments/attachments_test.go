@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode"
 
@@ -22,6 +21,7 @@ import (
 	"parley/chat"
 	"parley/store/mem"
 	"parley/texts"
+	"parley/timetest"
 	"parley/workspace"
 )
 
@@ -52,7 +52,7 @@ func (b brings) Fetch(ctx context.Context, m chat.Message, f chat.File) (io.Read
 
 // in runs f with a post, where time is free of charge.
 func in(t *testing.T, f func(t *testing.T, p *post)) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		files, err := workspace.Open(filepath.Join(t.TempDir(), "work"))
 		if err != nil {
 			t.Fatal(err)

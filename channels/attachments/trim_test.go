@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels/attachments"
@@ -107,7 +106,7 @@ func (s *sent) known() (names []string) {
 // P28: a file that somebody sent goes when it has not been used for as long as the config
 // says. What a call names is used; what was changed or renamed is its owner's.
 func TestTrim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		old := s.send("old.txt", "old")
 		used := s.send("used.txt", "used")
@@ -156,7 +155,7 @@ func TestTrim(t *testing.T) {
 // P28: files from before there were records go when they have not been used since the first
 // pass, and stay if their last change is not the one when they came.
 func TestTrimUnknownFiles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		day := time.Date(1999, 3, 1, 0, 0, 0, 0, time.UTC)
 		s.put("inbox/1999-03-01/0123456789-old.txt", "old", day.Add(30*time.Hour))
@@ -188,7 +187,7 @@ func TestTrimUnknownFiles(t *testing.T) {
 
 // R-S18: no link is followed on the way to a file, and none is taken for a file.
 func TestTrimFollowsNoLinks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		outside := t.TempDir()
 		file := s.send("file.txt", "same")
@@ -225,7 +224,7 @@ func TestTrimFollowsNoLinks(t *testing.T) {
 
 // P28: a failure at one file stops no other, and ends with the context.
 func TestTrimFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		bad := s.send("bad.txt", "bad")
 		good := s.send("good.txt", "good")
@@ -254,7 +253,7 @@ func TestTrimFails(t *testing.T) {
 
 // P28: files are removed with a crash anywhere: each is in the archive, whole and once.
 func TestTrimCrashAnywhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var s *sent
 		var young string
 		retentiontest.Run(t, retentiontest.Case{
@@ -286,7 +285,7 @@ func TestTrimCrashAnywhere(t *testing.T) {
 
 // A record that cannot be read takes no file with it that is not old (P21).
 func TestTrimDamagedRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		name := s.put("inbox/2000-01-01/0123456789-a.txt", "of a", time.Now())
 		timetest.Sleep(30 * days)

@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/store"
@@ -13,7 +12,7 @@ import (
 
 // P28: a file that a call names while it is written into the archive stays.
 func TestTrimWhileAFileIsUsed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		name := s.send("a.txt", "of a")
 		timetest.Sleep(30 * days)
@@ -33,7 +32,7 @@ func TestTrimWhileAFileIsUsed(t *testing.T) {
 
 // P28: JSON may write a slash as \/, and some models do.
 func TestUseOfEscapedName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		name := s.send("a.txt", "of a")
 		timetest.Sleep(30 * days)
@@ -54,7 +53,7 @@ func TestUseOfEscapedName(t *testing.T) {
 // P28: nobody knows when files from before there were records were used. So they stay, from
 // the first pass on, for as long as those that are used then.
 func TestTrimAfterAnUpgrade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		day := time.Date(1999, 3, 1, 0, 0, 0, 0, time.UTC)
 		used := s.put("inbox/1999-03-01/0123456789-used.txt", "used every day", day)
@@ -79,7 +78,7 @@ const sumOfA = "44625108b765cba608de59e81977de42deb702f776a7309f649085cbf570af1b
 
 // A clock that was wrong when a file came makes it no older than the message it came with.
 func TestTrimAfterAWrongClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSent(t)
 		timetest.Sleep(30 * days)
 		name := s.send("a.txt", "of a")

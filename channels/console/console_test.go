@@ -75,7 +75,7 @@ func TestP9ReplyIsHandedOn(t *testing.T) {
 
 // P16: when Run has ended nobody comes, and what waits is to be tried again.
 func TestP16NobodyWaitsAfterRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		c := New(Config{Name: "console"})
 		r := chat.Reply{ID: "1", To: here, Text: "hi"}
 		sent := make(chan error, 1)
@@ -154,7 +154,7 @@ func (h *testGateway) connect(ctx context.Context, as string) rawClient {
 }
 
 func bubble(t *testing.T, f func(t *testing.T, ctx context.Context, h *testGateway)) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		h := &testGateway{Channel: New(Config{Name: "console", Log: quiet}), t: t, heard: make(chan chat.Message, 10)}
 		f(t, ctx, h)
@@ -474,7 +474,7 @@ func TestAsk(t *testing.T) {
 }
 
 func TestAskWithoutGateway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "none.sock")
 		err := Chat(t.Context(), path, Terminal{Text: "hi", Out: io.Discard})
 		if err == nil || !strings.Contains(err.Error(), path) {

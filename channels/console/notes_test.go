@@ -105,7 +105,7 @@ func TestTerminalSaysWhoAsks(t *testing.T) {
 
 // atTerminal runs f with a Hub at work, of a terminal and a network with an owner.
 func atTerminal(t *testing.T, owner string, f func(*testing.T, *channels.Hub, *channeltest.Fake, rawClient)) {
-	synctest.Test(t, func(t *testing.T) { runAtTerminal(t, owner, f) })
+	timetest.Test(t, func(t *testing.T) { runAtTerminal(t, owner, f) })
 }
 
 func runAtTerminal(t *testing.T, owner string, f func(*testing.T, *channels.Hub, *channeltest.Fake, rawClient)) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels"
@@ -15,6 +14,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 // A socketless is a Channel whose clients are connected in memory.
@@ -103,7 +103,7 @@ const asked = "Shall I?\n\n1. Yes\n2. No\n\nAnswer y or n."
 
 // A line that answers the question about another message gets no reply, so the pipe goes on to the next.
 func TestAnswerSettlesLineOfPipe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		g := startAsking(t, mem.New())
 		defer g.stop()
 		if _, notes, err := g.pipe(t.Context(), "do it"); err == nil || notes != asked+"\n" {
@@ -117,7 +117,7 @@ func TestAnswerSettlesLineOfPipe(t *testing.T) {
 
 // A pipe that sends the letter of no choice is told how to answer, and does not wait behind the question.
 func TestWrongLetterOfPipe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		g := startAsking(t, mem.New())
 		defer g.stop()
 		_, _, _ = g.pipe(t.Context(), "do it")
@@ -130,7 +130,7 @@ func TestWrongLetterOfPipe(t *testing.T) {
 // A terminal that connects while a question is open is shown it: after the terminal that
 // was asked has left, after a restart, and once. One that was answered is not shown.
 func TestOpenQuestionIsShownToLaterTerminal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := mem.New()
 		g := startAsking(t, s)
 		defer func() { g.stop() }()

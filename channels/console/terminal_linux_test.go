@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -328,7 +327,7 @@ func TestTerminalExit(t *testing.T) {
 
 // The second exit counts if it comes soon after the first.
 func TestExitForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		c := &interactiveChat{screen: screen{out: io.Discard}, alsoServes: "telegram"}
 		c.handleInput(inputLine{text: "exit"})
 		timetest.Sleep(time.Hour)

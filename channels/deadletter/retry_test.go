@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels/deadletter"
@@ -38,7 +37,7 @@ func (b countedBucket) Get(ctx context.Context, key string) ([]byte, uint64, err
 // TestLettersAreLeftAlone: letters that nobody waits for are retried when they are due (P26), and
 // those that stay for a year are not read every minute.
 func TestLettersAreLeftAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var read, sent atomic.Int64
 		letters := deadletter.New(deadletter.Config{
 			Store: countedStore{mem.New(), &read}, Log: slog.New(slog.DiscardHandler),

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels/deadletter"
@@ -17,7 +16,7 @@ import (
 
 // P28: replies that nobody sent again for long are removed, with a crash anywhere.
 func TestTrim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		letters := func(s store.Store) *deadletter.Letters {
 			return deadletter.New(deadletter.Config{Store: s, Log: slog.New(slog.DiscardHandler)})
 		}

@@ -3,7 +3,6 @@ package network
 import (
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/timetest"
@@ -26,7 +25,7 @@ func TestServerClock(t *testing.T) {
 		{"right but for the way of the answer", 30 * time.Second, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				var clock ServerClock
 				said := time.Now().Add(-c.skew).Truncate(time.Second)
 				client := &http.Client{Transport: transportFunc(func(*http.Request) (*http.Response, error) {

@@ -18,7 +18,7 @@ import (
 
 // inBubble runs a channel that polls a fake Telegram, in a bubble of synctest.
 func inBubble(t *testing.T, of telegramtest.Config, change func(*telegram.Config), f func(t *testing.T, h *harness)) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h := newHarness(t, of, change)
 		f(t, h)
 	})

@@ -21,6 +21,7 @@ import (
 	"parley/chat"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 )
 
 var (
@@ -210,7 +211,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h := newHarness(t, telegramtest.Config{}, nil)
 		if name, err := h.ch.Check(t.Context()); err != nil || name != "@parleybot" {
 			t.Errorf("Check() = %q, %v", name, err)
@@ -223,7 +224,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestSetCommands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		h := newHarness(t, telegramtest.Config{}, nil)
 		menu := []channels.Command{{Name: "new", Help: "begin anew"}, {Name: "stop", Help: "stop"}}
 		for range 3 {

@@ -17,6 +17,7 @@ import (
 	"parley/scheduler/jobs"
 	"parley/store/mem"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools"
 )
 
@@ -56,7 +57,7 @@ func nothing(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, er
 
 // inBubble runs f with a watch.
 func inBubble(t *testing.T, f func(*testing.T, *watch)) {
-	synctest.Test(t, func(t *testing.T) { f(t, newWatch(t)) })
+	timetest.Test(t, func(t *testing.T) { f(t, newWatch(t)) })
 }
 
 // An owner and a user, each in a private chat.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
@@ -50,7 +49,7 @@ func TestLeavesOutTheGatewaysLine(t *testing.T) {
 
 // Each request leads to the call that a real model would make.
 func TestPlainWords(t *testing.T) {
-	synctest.Test(t, testPlainWords) // it is midnight on 1 January 2000 in UTC
+	timetest.Test(t, testPlainWords) // it is midnight on 1 January 2000 in UTC
 }
 
 func testPlainWords(t *testing.T) {
@@ -177,7 +176,7 @@ func testPlainWords(t *testing.T) {
 
 // A reminder is as late as a fraction of a second, and never too early for the scheduler.
 func TestRemindsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		timetest.Sleep(900 * time.Millisecond)
 		for _, seconds := range []string{"1", "5", "10"} {
 			msg, err := demo.New("demo").Generate(t.Context(), llmtest.Say("remind me in "+seconds+" seconds", allTools...), nil)

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
 	"parley/llm/llmtest"
+	"parley/timetest"
 )
 
 func post(t *testing.T, s *llmtest.Server, body string) (int, string) {
@@ -155,7 +155,7 @@ func TestScriptStreamsCalls(t *testing.T) {
 }
 
 func TestScript(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var at []int
 		s := &llmtest.Script{Name: "main", Answers: []llmtest.Answer{

@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/llm/openai"
+	"parley/timetest"
 )
 
 // A slowProvider is a provider within a bubble of synctest. It writes its texts one after the other.
@@ -76,7 +76,7 @@ func TestWatch(t *testing.T) {
 		{"stays open after the end", slowProvider{every: time.Second, texts: []string{word, stop}}, 4 * time.Second, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				m, err := openai.New(openai.Config{Name: "main", APIKey: key, Model: "x", Transport: c.line}).Generate(t.Context(), llmtest.Say("hi"), nil)
 				took := time.Since(start).Round(time.Second) // reading on for the connection's sake takes 20 ms
@@ -102,7 +102,7 @@ func repeated(s string, n int) []string {
 func TestSilentModelIsReplaced(t *testing.T) {
 	for name, silent := range map[string]slowProvider{"in mid-answer": {every: time.Second, texts: []string{word}}, "from the start": {header: time.Hour}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				dead := openai.New(openai.Config{Name: "main", Model: "x", Transport: silent})
 				spare := &llmtest.Script{Name: "spare", Answers: []llmtest.Answer{llmtest.Text("here I am")}}
 				m := llm.Limit(10 * time.Minute)(llm.Fallback(llm.Retry(dead), spare))

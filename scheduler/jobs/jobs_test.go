@@ -153,7 +153,7 @@ func (f *fixture) says(got, want string) {
 
 // inBubble runs f with a fixture.
 func inBubble(t *testing.T, f func(*testing.T, *fixture)) {
-	synctest.Test(t, func(t *testing.T) { f(t, newFixture(t)) })
+	timetest.Test(t, func(t *testing.T) { f(t, newFixture(t)) })
 }
 
 // The exact texts for adding, listing and removing jobs (D-094, D-095).

@@ -98,7 +98,7 @@ func warnings(r rehearsal.Report) (all []string) {
 
 // A forecast has the runs that the scheduler then makes, at their times.
 func TestForecastIsWhatHappens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWeek(t)
 		w.add(scheduler.Job{ID: "daily", Text: "daily", Schedule: scheduler.Schedule{Cron: "30 2 * * *"}})
 		w.add(scheduler.Job{ID: "often", Text: "often", Schedule: scheduler.Schedule{Every: 7 * time.Hour}})
@@ -140,7 +140,7 @@ func TestForecastIsWhatHappens(t *testing.T) {
 
 // What runs take is the average of those that there were, and what would go wrong is said.
 func TestForecastWarns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWeek(t)
 		w.add(scheduler.Job{ID: "gap", Name: "Gap", Text: "x", Quiet: true, Schedule: scheduler.Schedule{Cron: "30 2 * * *"}})
 		w.add(scheduler.Job{ID: "late", Name: "Late", Text: "x", Schedule: scheduler.Schedule{Cron: "0 23 * * 1,2"}})
@@ -184,7 +184,7 @@ func TestForecastWarns(t *testing.T) {
 
 // A forecast is of a time that can be looked at, and of no more times than can be listed.
 func TestForecastIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		w := newWeek(t)
 		w.add(scheduler.Job{ID: "often", Text: "often", Schedule: scheduler.Schedule{Every: 10 * time.Second}})
 		r := w.forecast(31)

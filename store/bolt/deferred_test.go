@@ -209,7 +209,7 @@ func TestDeferred(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				d := &deferral{t: t, disk: &disk{dir: storetest.TempDir(t)}}
 				s, err := d.disk.open(t.Context(), Config{Committed: func(time.Duration) { d.commits++ }})
 				if err != nil {

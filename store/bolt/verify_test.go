@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/storetest"
+	"parley/timetest"
 )
 
 // zeroPageOf overwrites the page in which the file contains text, and keeps the file's
@@ -241,7 +241,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 // Verify keeps to its rate.
 func TestVerifyPace(t *testing.T) {
 	dir := storetest.TempDir(t)
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := open(t, dir)
 		if _, err := s.Log("l").Append(t.Context(), store.Any, make([]byte, 1<<20), make([]byte, 1<<20), make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)

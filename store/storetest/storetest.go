@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"parley/store"
+	"parley/timetest"
 )
 
 // Run checks a driver. start is called with the test of each case and returns a function
@@ -21,7 +21,7 @@ func Run(t *testing.T, durable bool, start func(*testing.T) (open func() store.S
 	RunUntimed(t, durable, start)
 	for _, c := range slices.Concat(timed, timedLocks) {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				s := start(t)()
 				defer s.Close()
 				c.run(t, s)

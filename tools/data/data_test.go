@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
@@ -285,7 +284,7 @@ func TestJSONProcess(t *testing.T) {
 
 // A-059, F20: the weather is made up and says so; the time is the real one.
 func TestWeather(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		zone := time.FixedZone("", 8*3600)
 		for city, want := range map[string]string{
 			"北京": `"temperature":25,"humidity":60,"description":"sunny"`, "上海": `"temperature":28,"humidity":75,"description":"cloudy"`,

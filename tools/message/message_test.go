@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
 	"parley/llm"
+	"parley/timetest"
 	"parley/tools"
 	"parley/workspace"
 )
@@ -267,7 +267,7 @@ func TestUnclear(t *testing.T) {
 // A question that nobody waits for is withdrawn, but not because the house
 // closes: then it is asked again at the next start.
 func TestWithdraw(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		wait := func(ctx context.Context, _ chat.Reply) (int, string, chat.Sender, error) {
 			<-ctx.Done()
 			return 0, "", chat.Sender{}, ctx.Err()

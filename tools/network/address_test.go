@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -86,7 +85,7 @@ func TestNAT64OfTheNetwork(t *testing.T) {
 // The prefix is asked for when it is needed, and asked for again when the machine
 // may have moved to another network.
 func TestNAT64IsAskedForOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		asked := 0
 		g := NewGuard(nil, nil)
 		g.nat64.lookup = func(context.Context, string, string) ([]netip.Addr, error) {

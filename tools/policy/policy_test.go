@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -369,7 +368,7 @@ func TestB071Refused(t *testing.T) {
 
 // Two owners who edit the same policy: the second is told.
 func TestB071Conflict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
 		d.set(t, Global, "", `{"remove_categories":["a"]}`)
 		first, err := d.Of(t.Context(), Target{Type: Global})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"parley/timetest"
 )
 
 // A named is a Runner that exits with a number, to tell it from others.
@@ -206,7 +208,7 @@ func (r recorder) Run(_ context.Context, s Spec) (Outcome, error) {
 // Whoever has little time is not kept by a probe that somebody else waits for, and neither is a config
 // that is loaded anew: the probe then decides nothing for it.
 func TestAutoWaitsNoLongerThanAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
 		slow := func(context.Context, Runner) ([]Attempt, error) {
 			<-end

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -21,6 +20,7 @@ import (
 	"parley/store"
 	"parley/store/mem"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/sandbox"
@@ -679,7 +679,7 @@ func TestGit(t *testing.T) {
 
 // P6: a call that ends ends its command.
 func TestCancelledCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		ended := false
 		b := newBench(t, runnerFunc(func(ctx context.Context, _ sandbox.Spec) (sandbox.Outcome, error) {
 			<-ctx.Done()

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/llm"
@@ -211,7 +210,7 @@ func TestEmpty(t *testing.T) {
 // A provider that fails rests: a minute at first, then twice as long, up to ten.
 // Meanwhile the next one is asked.
 func TestRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		status := 429
 		asked := 0
 		s, err := newSearcher(Config{Search: []Provider{{Name: "brave", Key: "k"}, {Name: "searxng", BaseURL: "http://sx"}}, transport: fake(func(r *http.Request) (*http.Response, error) {
@@ -281,7 +280,7 @@ func TestSearchUnreachable(t *testing.T) {
 
 // Nobody is left: the model reads why, and no key or address.
 func TestSearchFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		const secret = "sekret"
 		var log bytes.Buffer
 		hang := false

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
@@ -190,7 +189,7 @@ func TestGlobalTracer(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		tr := &tracer{}
 		o := observe.New(observe.Config{Tracer: tr})
 		fail := func(k llm.Kind) llmtest.Answer {
@@ -274,7 +273,7 @@ func TestToolNamesAreBounded(t *testing.T) {
 }
 
 func TestTurnsAndDoors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		o := observe.New(observe.Config{Build: "v1.2.3"})
 		at := chat.Address{Channel: "telegram", Chat: "42"}
 		var ends []func(string)
@@ -334,7 +333,7 @@ func TestQueues(t *testing.T) {
 }
 
 // Names, units and help are as Prometheus wants them.
-func TestLint(t *testing.T) { synctest.Test(t, lint) }
+func TestLint(t *testing.T) { timetest.Test(t, lint) }
 
 func lint(t *testing.T) {
 	o := observe.New(observe.Config{})

@@ -18,7 +18,7 @@ import (
 // Hours and days are counted apart, the durations of an hour have a median and a 95th percentile, and what is a
 // month old is forgotten.
 func TestHours(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		c := New() // at midnight
 		c.Message()
 		for i := range 100 {
@@ -48,7 +48,7 @@ func TestHours(t *testing.T) {
 
 // An hour with many answers counts for what it is: its durations are weighted by how many they stand for.
 func TestQuantilesAreWeighted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		c := New()
 		for range 1000 {
 			c.Turn(time.Second, false)
@@ -66,7 +66,7 @@ func TestQuantilesAreWeighted(t *testing.T) {
 // TestHistory: what was counted is there after a restart, and at most the last five minutes are missing after a
 // crash; nothing is written meanwhile, however much is counted, and what is a month old is removed.
 func TestHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		disk := &countingStore{Store: mem.New()}
 		kill := errors.New("killed")
 		open := func() (c *Counter, end func(cause error)) {
@@ -118,7 +118,7 @@ func TestHistory(t *testing.T) {
 
 // TestHistoryIsBounded: a month with many answers in each hour takes little room.
 func TestHistoryIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := mem.New().Bucket(store.BucketTraffic)
 		ctx, stop := context.WithCancel(t.Context())
 		c := New()
@@ -149,7 +149,7 @@ func TestHistoryIsBounded(t *testing.T) {
 
 // An hour that cannot be read is lost, and no other.
 func TestDamagedHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := mem.New().Bucket(store.BucketTraffic)
 		for key, value := range map[string]string{
 			time.Now().Add(-2 * time.Hour).UTC().Format(hourFormat): `{"messages":2}`,
@@ -210,7 +210,7 @@ func (b lostBucket) Put(ctx context.Context, key string, value []byte, rev uint6
 // Percentiles of an hour with a restart are those of all its answers, before and after; what an earlier program wrote
 // counts for as many answers as it stood for.
 func TestPercentilesOverRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := mem.New().Bucket(store.BucketTraffic)
 		old := time.Now().Add(-5 * time.Hour)
 		if _, err := b.Put(t.Context(), old.UTC().Format(hourFormat), []byte(`{"turns":300,"answered":300,"took":[1000,1000,8000]}`), store.Any); err != nil {
@@ -268,7 +268,7 @@ func TestHoursAreBounded(t *testing.T) {
 
 // A model works if its last request was answered. A nil Counter counts nothing.
 func TestModels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		c := New()
 		for _, why := range []string{"", "overloaded"} {
 			c.Request("main", why)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels/telegram/telegramtest"
@@ -94,7 +93,7 @@ func TestUploads(t *testing.T) {
 		{"sendMediaGroup", media(item("photo", "a"), item("photo", "c")), []string{"a", small}, "no photo"},
 		{"sendMediaGroup", append(to, "media", "no"), nil, "can't parse"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			s := telegramtest.NewInMemory(telegramtest.Config{})
 			defer s.Close()
 			s.Say(7, "hello")

@@ -73,7 +73,7 @@ func ids(t *testing.T, r reply) (ids []int64) {
 }
 
 func inBubble(t *testing.T, cfg telegramtest.Config, f func(t *testing.T, s *telegramtest.Server, call func(method string, args ...string) reply)) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := telegramtest.NewInMemory(cfg)
 		defer s.Close()
 		f(t, s, func(method string, args ...string) reply { t.Helper(); return call(t, s, s.Client(), method, args...) })

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels/webpush/webpushtest"
@@ -241,7 +240,7 @@ func TestBrowsers(t *testing.T) {
 // sent after the next start.
 func TestRun(t *testing.T) {
 	s := mem.New()
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		d.may.Store(true)
 		var sent atomic.Int64

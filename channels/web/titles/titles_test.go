@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -73,7 +72,7 @@ func run(t *testing.T, s *Service, page Page, span time.Duration) {
 // TestTitles: each conversation is named once, one after the other; one for which no title comes is tried twice, a
 // minute apart, and holds up no other.
 func TestTitles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var asked []string
 		pages := &book{tries: map[string]int{}, names: map[string]string{}}
 		s := newService(mem.New(), func(_ context.Context, b Beginning) (string, error) {
@@ -111,7 +110,7 @@ func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
 
 // TestHangingModel: a request that hangs is given up, and those that wait are made.
 func TestHangingModel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		pages := &book{tries: map[string]int{}, names: map[string]string{}}
 		s := newService(mem.New(), func(ctx context.Context, b Beginning) (string, error) {
 			if b.Asked == "hangs" {
@@ -130,7 +129,7 @@ func TestHangingModel(t *testing.T) {
 
 // TestRestart: what was cut off by the end is made after the next start, once more.
 func TestRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		kept := mem.New()
 		pages := &book{tries: map[string]int{}, names: map[string]string{}}
 		cut := newService(kept, func(ctx context.Context, _ Beginning) (string, error) {
@@ -153,7 +152,7 @@ func TestRestart(t *testing.T) {
 
 // TestOff: nothing is asked for while titles are switched off.
 func TestOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		on := true
 		pages := &book{tries: map[string]int{}, names: map[string]string{}}
 		s := New(Config{

@@ -13,6 +13,7 @@ import (
 	"parley/llm"
 	"parley/store"
 	"parley/store/mem"
+	"parley/timetest"
 	"parley/tools"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
@@ -29,7 +30,7 @@ func (endless) Run(ctx context.Context, _ sandbox.Spec) (sandbox.Outcome, error)
 
 // TestWhoseCommands: when a person or a group is blocked, the commands end that the person began, in whatever chat, and
 // those of others in the group, but none of an owner's.
-func TestWhoseCommands(t *testing.T) { synctest.Test(t, whoseCommands) }
+func TestWhoseCommands(t *testing.T) { timetest.Test(t, whoseCommands) }
 
 func whoseCommands(t *testing.T) {
 	w, err := workspace.Open(t.TempDir())

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/channels/deadletter"
@@ -154,7 +153,7 @@ func (s *site) told(id string, people ...string) string {
 // has expired, because somebody has signed in there in their place, or because the owner has removed them.
 func TestSignedOut(t *testing.T) {
 	real := webpushtest.New(t) // whose browsers have real keys
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)

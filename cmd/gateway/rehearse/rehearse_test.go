@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/agent"
@@ -28,6 +27,7 @@ import (
 	"parley/store/mem"
 	"parley/store/storetest"
 	"parley/texts"
+	"parley/timetest"
 	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/message"
@@ -371,7 +371,7 @@ func sent(a rehearsal.Answer) (all string) {
 
 // A job that fails is shown as failed, whyever it does, and the others are asked.
 func TestOneFails(t *testing.T) {
-	synctest.Test(t, testOneFails)
+	timetest.Test(t, testOneFails)
 }
 
 func testOneFails(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -369,7 +368,7 @@ func TestAddresses(t *testing.T) {
 // Nobody answers in time: the question is withdrawn, and the server is told that it was declined.
 func TestTimeoutDeclines(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		p := &person{t: t}
 		begin := time.Now()
 		got := p.answer(form(`{"type":"object"}`))
@@ -383,7 +382,7 @@ func TestTimeoutDeclines(t *testing.T) {
 // time left, but not none. A /stop ends them.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := mem.New()
 		p := &person{t: t, answers: []string{"Yes"}}
 		i := p.newInputs(s)
@@ -428,7 +427,7 @@ func TestRestart(t *testing.T) {
 // that it is too late. An answered one leaves nothing behind.
 func TestTooLate(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := mem.New()
 		p := &person{t: t, answers: []string{"Agree"}}
 		i := p.newInputs(s)
@@ -468,7 +467,7 @@ func read(t *testing.T, text string) (all sdk.InputRequestMap) {
 // that never went on waits for is forgotten.
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		i := (&person{t: t}).newInputs(mem.New())
 		six := sdk.InputRequestMap{}
 		for n := range 6 {

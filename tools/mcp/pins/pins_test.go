@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -273,7 +272,7 @@ func TestRS22ConfigChanged(t *testing.T) {
 
 // R-S22: a server that changes again and again is told of once an hour at most.
 func TestRS22OwnersAreToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.review(listing("read", "Reads."))
 		for i := range 10 {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -133,7 +132,7 @@ func (b *testBridge) ask(t *testing.T) string {
 // TestBridgeWithoutGateway: where no gateway runs, clients see what there is to call, and a call says after ten
 // seconds what to do. The next one is answered if a gateway runs by then.
 func TestBridgeWithoutGateway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newTestBridge(t)
 		list, err := b.session.ListTools(t.Context(), nil)
 		if err != nil || len(list.Tools) != 12 {
@@ -157,7 +156,7 @@ func TestBridgeWithoutGateway(t *testing.T) {
 // TestBridgeAfterRestart: a call whose gateway is killed is repeated under the same key when the next one serves,
 // a minute later. One that is never served says so after two minutes.
 func TestBridgeAfterRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newTestBridge(t)
 		var keys []string // of calls, one after the other
 		asked := make(chan struct{})
@@ -195,7 +194,7 @@ func TestBridgeAfterRestart(t *testing.T) {
 
 // TestBridgeRefusal: what the gateway refuses is not asked for again.
 func TestBridgeRefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newTestBridge(t)
 		defer b.serve(func(string) string { return "" })()
 		began := time.Now()
@@ -210,7 +209,7 @@ func TestBridgeRefusal(t *testing.T) {
 // requests. Without a coding session the latest version is spoken.
 func TestBridgeVersion(t *testing.T) {
 	for channel, want := range map[string]string{"": statelessVersion, "code": dialVersion} {
-		synctest.Test(t, func(t *testing.T) {
+		timetest.Test(t, func(t *testing.T) {
 			got := newTestChannel(t, channel).session.InitializeResult().ProtocolVersion
 			if got != want {
 				t.Errorf("%q: version %s, want %s", channel, got, want)
@@ -237,7 +236,7 @@ func (nopWriter) Close() error                { return nil }
 // TestBridgeLogsOnce: that the messages for a coding session cannot be fetched is logged, once for each time that
 // the gateway is away.
 func TestBridgeLogsOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newTestChannel(t, "code")
 		if _, err := b.session.ListTools(t.Context(), nil); err != nil {
 			t.Fatal(err)

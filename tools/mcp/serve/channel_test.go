@@ -101,7 +101,7 @@ func (b *testBridge) serveCoding(answer func(ctx context.Context, question strin
 // meta of texts under names that it takes as attributes, and nothing before it listens. That was up to 1.3 seconds
 // after it was told the tools; it drops what is sent earlier.
 func TestChannelExtension(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		c := newCodingClient(t)
 		defer c.bridge.serveCoding(func(context.Context, string) string { return allow })()
 		if answer := c.begin(); !strings.Contains(answer,
@@ -179,7 +179,7 @@ func TestPermissionQuestion(t *testing.T) {
 // TestManyPermissions: a coding session that asks for one permission after another has eight questions open, and the
 // oldest is taken back for the next. The same request is asked once.
 func TestManyPermissions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		c := newCodingClient(t)
 		var mu sync.Mutex
 		open, asked := map[string]bool{}, 0

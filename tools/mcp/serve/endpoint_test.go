@@ -126,7 +126,7 @@ func (c caller) open(t *testing.T, e *endpoint) (session string) {
 // TestSessionsOfAKey: a key has 200 sessions at most. One that is ended, or that nobody uses for half an hour,
 // makes room, and other keys are not concerned.
 func TestSessionsOfAKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		e := new(testTools).endpoint()
 		defer e.close()
 		var session string
@@ -280,7 +280,7 @@ func callWith(tool, args, session string) *http.Request {
 
 // TestSlowRequest: a request whose body does not come is given up after a minute.
 func TestSlowRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := serveHTTP(t, new(testTools).endpoint())
 		conn, err := s.listener.Dial(t.Context(), "", "")
 		if err != nil {
@@ -308,7 +308,7 @@ func TestSlowRequest(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	for _, version := range []string{"2025-11-25", statelessVersion} {
 		t.Run(version, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				tools := &testTools{size: 1 << 20}
 				s := serveHTTP(t, tools.endpoint())
 				session := ""
@@ -355,7 +355,7 @@ func TestSlowReader(t *testing.T) {
 func TestLongCall(t *testing.T) {
 	for _, version := range []string{"2025-11-25", statelessVersion} {
 		t.Run(version, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				tools := &testTools{}
 				s := serveHTTP(t, tools.endpoint())
 				session := ""
@@ -376,7 +376,7 @@ func TestLongCall(t *testing.T) {
 
 // TestStandingStream: the stream on which a client hears of what nobody asked for is not given up.
 func TestStandingStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		s := serveHTTP(t, new(testTools).endpoint())
 		r := newRequest(http.MethodGet, "", "2025-11-25", s.open())
 		r.Close = true // with the stream, the connection would end
@@ -396,7 +396,7 @@ func TestStandingStream(t *testing.T) {
 func TestLostConnection(t *testing.T) {
 	for version, want := range map[string]string{"2025-11-25": "began done", statelessVersion: "began cancelled"} {
 		t.Run(version, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				tools := &testTools{}
 				s := serveHTTP(t, tools.endpoint())
 				session := ""

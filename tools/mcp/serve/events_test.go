@@ -2,7 +2,6 @@ package serve
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,7 +64,7 @@ func TestEventsOfOthersStay(t *testing.T) {
 
 // The server of a key that nobody uses any more is dropped.
 func TestServersOfOthersAreDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		e := newEndpoint(func(caller) *mcp.Server { return newServer("test", mcp.ServerOptions{}) })
 		first := e.server(anna)
 		timetest.Sleep(sessionTimeout - time.Second)

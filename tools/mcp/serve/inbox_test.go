@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/chat"
@@ -31,7 +30,7 @@ func (b *inbox) texts(t *testing.T, who chat.Person, session string, known ...st
 // delivered. One session has 500 at most; what was read is forgotten after two days, and what nobody reads after
 // thirty.
 func TestInbox(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newInbox(mem.New(), slog.New(slog.DiscardHandler))
 		const who = chat.Person("telegram:1")
 		put := func(id, session string) error {

@@ -66,7 +66,7 @@ func TestLostQuestion(t *testing.T) {
 		"without key": {want: []string{"stopped", "stopped"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				turns := &testTurns{release: make(chan struct{})}
 				server := New(Config{Ask: turns.ask, Store: mem.New(), Log: slog.New(slog.DiscardHandler)})
 				s := serveHTTP(t, server.endpoint)
@@ -100,7 +100,7 @@ func TestLostQuestion(t *testing.T) {
 // TestKeyOfAnotherTool: a key belongs to the calls of one tool: another tool that is called under the same one does
 // not make a lost question again, whose turn is stopped.
 func TestKeyOfAnotherTool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		turns := &testTurns{release: make(chan struct{})}
 		server := New(Config{
 			Ask:     turns.ask,

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -60,7 +59,7 @@ func (b blockedBucket) Put(ctx context.Context, key string, val []byte, rev uint
 // server cannot do at the moment is tried again, as long as the token is valid with it; and tokens that
 // could not be written are used, and written later.
 func TestTokenIsRenewedInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var renewals atomic.Int32
 		var down atomic.Bool
 		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -150,7 +149,7 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 
 // A link is good for ten minutes, and nothing of it is left then.
 func TestLinkExpires(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/oauth-authorization-server") {
 				return answer(http.StatusOK, `{"issuer":"https://mcp.example.com","authorization_endpoint":"https://mcp.example.com/a",`+

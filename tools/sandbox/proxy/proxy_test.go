@@ -20,7 +20,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -404,7 +403,7 @@ func TestHeaderFlood(t *testing.T) {
 
 // A program that sends its request byte by byte does not hold a connection for ever.
 func TestSlowRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		p, err := Start([]string{"site.test"}, "", Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -444,7 +443,7 @@ func TestSlowRequest(t *testing.T) {
 
 // A tunnel in which nothing moves ends; one in which something moves, in one direction only, does not.
 func TestIdleTunnel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		program, ours := net.Pipe()
 		theirs, server := net.Pipe()
 		var both sync.WaitGroup
@@ -531,7 +530,7 @@ func TestClose(t *testing.T) {
 	if _, err := hostsFile().LookupHost(t.Context(), "localhost"); err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var servers sync.WaitGroup
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {

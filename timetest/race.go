@@ -1,0 +1,5 @@
+//go:build race
+
+package timetest
+
+const raceEnabled = true
