@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley/chat"
@@ -31,15 +31,15 @@ type view struct {
 	live   sync.WaitGroup
 	show   func() *time.Timer // has news shown, from the first on; nil: nobody can be shown it
 
-	shown     atomic.Bool // its first message may be in the chat
-	overtaken atomic.Bool // another reply comes below that message
-
-	mu     sync.Mutex // guards what follows
-	text   string     // of the reply as it is so far, as are the steps
-	steps  chat.Steps
-	closed bool
-	shower *time.Timer // begins to show; nil: there is no news yet
-	typer  *time.Timer // shows the next typing sign
+	mu        sync.Mutex // guards what follows
+	shown     bool       // its first message may be in the chat
+	overtaken bool       // another reply comes below that message
+	waiting   []string   // the replies that entered the outbox before it was shown, and are not sent
+	text      string     // of the reply as it is so far, as are the steps
+	steps     chat.Steps
+	closed    bool
+	shower    *time.Timer // begins to show; nil: there is no news yet
+	typer     *time.Timer // shows the next typing sign
 
 	showing  sync.Mutex // held while something is shown to a Streamer
 	streamed string     // the text it has
@@ -60,6 +60,7 @@ func (h *Hub) Live(ctx context.Context, r chat.Reply) chat.Live {
 		v.show = func() *time.Timer { return v.after(0, func() { v.stream(ctx, c) }) }
 	} else if s.outbox.editor != nil {
 		v.show = func() *time.Timer { return v.after(showDelay, func() { v.edit(ctx) }) }
+		s.outbox.views.Store(v, nil)
 	}
 	if c, ok := s.channel.(Typer); ok {
 		v.mu.Lock() // until it is set
@@ -147,6 +148,42 @@ func (v *view) Close() {
 	}
 	v.mu.Unlock()
 	v.live.Wait()
+	if v.outbox != nil {
+		v.outbox.views.Delete(v)
+	}
+}
+
+// noteReply notes that another reply has entered the outbox. If the view is shown already, that comes below it.
+func (v *view) noteReply(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.shown {
+		v.overtaken = true
+	} else {
+		v.waiting = append(v.waiting, id)
+	}
+}
+
+// noteSent notes that another reply is no longer on its way.
+func (v *view) noteSent(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.waiting = slices.DeleteFunc(v.waiting, func(other string) bool { return other == id })
+}
+
+// noteShown notes that the view is about to be shown. What is still on its way comes below it: it may be so new that
+// the traffic does not have it.
+func (v *view) noteShown() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.shown = true
+	v.overtaken = v.overtaken || len(v.waiting) > 0
+}
+
+func (v *view) isOvertaken() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.overtaken
 }
 
 // waitForNews waits until there is something to show. It returns false if ctx ended.
@@ -211,7 +248,6 @@ func (v *view) stream(ctx context.Context, c Streamer) {
 // edit shows the reply as one or several messages that it edits.
 func (v *view) edit(ctx context.Context) {
 	d := &delivery{outbox: v.outbox, id: v.reply.ID, reply: v.reply, live: true}
-	v.outbox.views.Store(v, nil)
 	defer v.leave(ctx, d)
 	var wait time.Duration
 	for failed := false; failed || v.waitForNews(ctx); {
@@ -256,7 +292,9 @@ func (v *view) showLatest(ctx context.Context, d *delivery) error {
 			}
 			continue
 		}
-		v.shown.Store(len(parts)+len(d.record.Sent) > 0)
+		if len(parts)+len(d.record.Sent) > 0 {
+			v.noteShown()
+		}
 		err = d.put(ctx, parts)
 		if d.record.Unsure != nil || err != nil && !d.entered {
 			return err // what is in doubt is found out before anybody else sends
@@ -271,14 +309,13 @@ func (v *view) showLatest(ctx context.Context, d *delivery) error {
 
 // leave records what the messages say in the end, and whether other replies came below them.
 func (v *view) leave(ctx context.Context, d *delivery) {
-	v.outbox.views.Delete(v)
 	defer d.exit()
 	if len(d.record.Sent) == 0 && d.record.Unsure == nil {
 		return
 	}
 	d.live = false
 	d.dirty = true
-	d.record.Above = d.record.Above || v.overtaken.Load()
+	d.record.Above = d.record.Above || v.isOvertaken()
 	if err := d.save(ctx); err != nil {
 		v.outbox.log.Error("live view", "id", d.id, "err", err)
 	}

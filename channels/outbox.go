@@ -32,7 +32,7 @@ type outbox struct {
 	letters   *deadletter.Letters
 	answers   answerFiles
 	marks     *marker
-	views     sync.Map // *view -> nil: those that edit messages
+	views     sync.Map // *view -> nil: those that may edit messages
 
 	sent func(channel string, r chat.Reply, waited time.Duration, tries int, err error)
 	fate func(ctx context.Context, r chat.Reply, tries int, reason string) error
@@ -66,10 +66,11 @@ func (ob *outbox) push(ctx context.Context, r chat.Reply, tries int) error {
 	if err != nil {
 		return err
 	}
+	ob.eachView(r.To, func(v *view) { v.noteReply(r.ID) }) // before it can be sent
 	if err := ob.queue.Push(ctx, r.ID, body); err != nil {
+		ob.eachView(r.To, func(v *view) { v.noteSent(r.ID) })
 		return fmt.Errorf("outbox: %w", err)
 	}
-	ob.overtakeViews(r)
 	return nil
 }
 
@@ -107,9 +108,11 @@ func (ob *outbox) work(ctx context.Context) error {
 	}
 	err := store.Work(ctx, ob.queue, key, func(ctx context.Context, destination string, take func() []store.Item) {
 		for _, item := range take() {
-			if !ob.process(ctx, destination, item) {
+			to, ended := ob.process(ctx, destination, item)
+			if !ended {
 				return
 			}
+			ob.eachView(to, func(v *view) { v.noteSent(item.ID) })
 			ob.traffic.remove(destination)
 		}
 	})
@@ -120,18 +123,20 @@ func (ob *outbox) work(ctx context.Context) error {
 }
 
 // process sends item, or makes it a dead letter, however long that takes. It returns
-// false if ctx ended before; the item is still in the queue then.
-func (ob *outbox) process(ctx context.Context, destination string, item store.Item) bool {
+// where to, and false if ctx ended before; the item is still in the queue then.
+func (ob *outbox) process(
+	ctx context.Context, destination string, item store.Item,
+) (to chat.Address, ended bool) {
 	var it outboxItem
 	if err := json.Unmarshal(item.Body, &it); err != nil {
 		it.ID = item.ID
 		it.To.Channel = ob.name
 		d := delivery{outbox: ob, id: item.ID, reply: it.Reply}
-		return ob.end(ctx, &d, item, it, 0, fmt.Errorf("read outbox: %w", err))
+		return it.To, ob.end(ctx, &d, item, it, 0, fmt.Errorf("read outbox: %w", err))
 	}
 	d := delivery{outbox: ob, id: item.ID, reply: it.Reply}
 	if !ob.persist(ctx, "read the journal of deliveries", d.enter) {
-		return false
+		return it.To, false
 	}
 	defer d.exit()
 	if s := ob.sequence; s != nil {
@@ -139,7 +144,7 @@ func (ob *outbox) process(ctx context.Context, destination string, item store.It
 		d.begun = item.Again && s.isFirst(it.To.Chat)
 	}
 	tries, failure := ob.sendWithRetries(ctx, destination, &d)
-	return ob.end(ctx, &d, item, it, tries, failure)
+	return it.To, ob.end(ctx, &d, item, it, tries, failure)
 }
 
 // end takes item out of the queue, after so many attempts. With a failure, d becomes a
@@ -270,12 +275,11 @@ func (ob *outbox) sendUnqueued(ctx context.Context, r chat.Reply) error {
 	return d.put(ctx, parts)
 }
 
-// overtakeViews tells the live views in the chat of r that r comes below what they
-// show.
-func (ob *outbox) overtakeViews(r chat.Reply) {
+// eachView calls f with the live views in the chat at.
+func (ob *outbox) eachView(at chat.Address, f func(*view)) {
 	ob.views.Range(func(key, _ any) bool {
-		if v := key.(*view); v.reply.To == r.To && v.shown.Load() {
-			v.overtaken.Store(true)
+		if v := key.(*view); v.reply.To == at {
+			f(v)
 		}
 		return true
 	})

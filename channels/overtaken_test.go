@@ -76,6 +76,26 @@ func TestLiveOvertaken(t *testing.T) {
 	}
 }
 
+// A message that was pushed before the live view showed anything, and is sent after that, comes below it, too.
+func TestLiveOvertakenUnseen(t *testing.T) {
+	in(t, func(t *testing.T, m *machine) {
+		m.slow = 3 * time.Second
+		h := m.start(channeltest.All)
+		live := h.Live(t.Context(), reply("re", ""))
+		send(t, h, reply("m", "meanwhile"))
+		live.Show("some of it")
+		timetest.Sleep(2 * time.Second)
+		m.shows("some of it")
+		timetest.Sleep(2 * time.Second)
+		m.shows("some of it", "meanwhile")
+		live.Close()
+		send(t, h, answer())
+		h.drain()
+		m.shows("meanwhile", whole)
+		m.clean()
+	})
+}
+
 // P1: a network that recognizes messages by their IDs is not asked for one that it still has, or once had,
 // when the answer is sent anew: that would be changed and then deleted, and the answer lost.
 func TestAnswerSentAnew(t *testing.T) {

@@ -36,8 +36,9 @@ type machine struct {
 	crash   int  // 0 for never
 	late    bool // the operation takes effect
 	crashed chan struct{}
-	full    bool  // the disk
-	refuse  error // what the agent says of every message
+	full    bool          // the disk
+	refuse  error         // what the agent says of every message
+	slow    time.Duration // from the moment when work can be pulled to that when it is
 }
 
 type push struct {
@@ -192,6 +193,10 @@ func (q queue) Push(ctx context.Context, id string, body []byte) error {
 func (q queue) Pull(ctx context.Context) (store.Item, error) {
 	item, err := q.Queue.Pull(ctx)
 	done := item.Done
+	q.m.mu.Lock()
+	slow := q.m.slow
+	q.m.mu.Unlock()
+	time.Sleep(slow)
 	q.m.mu.Lock()
 	item.Again = slices.ContainsFunc(q.m.pushes[q.name], func(p push) bool { return p.id == item.ID && p.old })
 	q.m.mu.Unlock()
