@@ -21,12 +21,8 @@ const guest = person + 1 // may talk, and is no owner
 // tools said.
 func (w *testGateway) does(who int64, calls ...string) string {
 	w.t.Helper()
-	n := len(botTexts(w.tg.Chat(who)))
-	w.tg.Say(who, "call "+strings.Join(calls, "\ncall ")+"\n"+sayWhen)
-	texts := w.told(who, "what the tools say", func(texts []string) bool {
-		return len(texts) > n && strings.HasPrefix(texts[len(texts)-1], "the tools say: ") && strings.HasSuffix(texts[len(texts)-1], thatIsAll)
-	})
-	return strings.TrimSuffix(texts[len(texts)-1], thatIsAll)
+	message := w.tg.Say(who, "call "+strings.Join(calls, "\ncall ")+"\n"+sayWhen)
+	return strings.TrimSuffix(w.answers(who, message, thatIsAll), thatIsAll)
 }
 
 // received returns what files the bot sent to a chat.

@@ -260,6 +260,27 @@ func (w *testGateway) says(chat int64, text string) {
 	})
 }
 
+// answers waits until the last thing that the bot says below a message of the chat ends with end, and returns that.
+// What it says above may be taken back meanwhile.
+func (w *testGateway) answers(chat int64, message int, end string) (text string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
+	defer cancel()
+	err := w.tg.WaitChat(ctx, chat, func(ms []telegramtest.Message) bool {
+		ms = slices.DeleteFunc(slices.Clone(ms), func(m telegramtest.Message) bool { return m.ID <= message })
+		texts := botTexts(ms)
+		if len(texts) == 0 {
+			return false
+		}
+		text = texts[len(texts)-1]
+		return strings.HasSuffix(text, end)
+	})
+	if err != nil {
+		w.t.Fatalf("chat %d: waiting for an answer to message %d: %v; the bot said %q", chat, message, err, botTexts(w.tg.Chat(chat)))
+	}
+	return text
+}
+
 func botTexts(ms []telegramtest.Message) (texts []string) {
 	for _, m := range ms {
 		if m.FromBot() {

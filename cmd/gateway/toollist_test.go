@@ -150,12 +150,8 @@ func TestSmallWindow(t *testing.T) {
 		if i%3 == 2 {
 			text += "\ncall " + calls[i/3%len(calls)]
 		}
-		n := len(botTexts(w.tg.Chat(person)))
-		w.tg.Say(person, text+"\n"+sayWhen)
-		texts := w.told(person, "an answer", func(texts []string) bool {
-			return len(texts) > n && strings.HasSuffix(texts[len(texts)-1], thatIsAll)
-		})
-		if last := texts[len(texts)-1]; i%3 == 2 != strings.HasPrefix(last, "the tools say: ") {
+		message := w.tg.Say(person, text+"\n"+sayWhen)
+		if last := w.answers(person, message, thatIsAll); i%3 == 2 != strings.HasPrefix(last, "the tools say: ") {
 			t.Fatalf("message %d is answered with %q", i, last)
 		}
 	}
