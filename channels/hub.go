@@ -15,6 +15,7 @@ import (
 	"parley/channels/admission"
 	"parley/channels/commands"
 	"parley/channels/deadletter"
+	"parley/channels/traffic"
 	"parley/chat"
 	"parley/store"
 	"parley/texts"
@@ -147,7 +148,7 @@ func (h *Hub) Add(name string, c Channel) {
 		render:    render,
 		queue:     h.cfg.Store.Queue(store.QueueOutbox(name)),
 		journal:   h.tables.deliveries,
-		traffic:   traffic{destinations: map[string]*load{}},
+		traffic:   traffic.New(),
 		questions: h.questions,
 		letters:   h.letters,
 		answers:   h.answers,
@@ -311,7 +312,7 @@ func (h *Hub) Drain(ctx context.Context) {
 	for _, s := range h.channels {
 		for {
 			n, err := s.outbox.queue.Len(ctx)
-			if err != nil || n <= s.outbox.traffic.stalled() || !Sleep(ctx, drainInterval) {
+			if err != nil || n <= s.outbox.traffic.Stalled() || !Sleep(ctx, drainInterval) {
 				break
 			}
 		}

@@ -285,7 +285,7 @@ func (v *view) showLatest(ctx context.Context, d *delivery) error {
 				return err
 			}
 		}
-		if more && d.record.Unsure == nil && v.outbox.traffic.isBusy(v.outbox.destination(v.reply.To)) {
+		if more && d.record.Unsure == nil && v.outbox.traffic.IsBusy(v.outbox.destination(v.reply.To)) {
 			d.exit()
 			if !Sleep(ctx, busyInterval) {
 				return ctx.Err()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/channels/deadletter"
+	"parley/channels/traffic"
 	"parley/chat"
 	"parley/panics"
 	"parley/store"
@@ -25,7 +26,7 @@ type outbox struct {
 	render    *renderer
 	queue     store.Queue
 	journal   store.Table[record]
-	traffic   traffic
+	traffic   *traffic.Counter
 	recovery  recovery
 	sequence  *sequence // nil: the channel is no Tracer
 	questions *Questions
@@ -103,7 +104,7 @@ func (ob *outbox) work(ctx context.Context) error {
 		var it outboxItem
 		_ = json.Unmarshal(item.Body, &it) // an unreadable item has no chat, and becomes a dead letter
 		destination := ob.destination(it.To)
-		ob.traffic.add(destination, it.pushed())
+		ob.traffic.Add(destination, it.pushed())
 		return destination
 	}
 	err := store.Work(ctx, ob.queue, key, func(ctx context.Context, destination string, take func() []store.Item) {
@@ -113,7 +114,7 @@ func (ob *outbox) work(ctx context.Context) error {
 				return
 			}
 			ob.eachView(to, func(v *view) { v.noteSent(item.ID) })
-			ob.traffic.remove(destination)
+			ob.traffic.Remove(destination)
 		}
 	})
 	if err != nil {
@@ -223,7 +224,7 @@ func (ob *outbox) sendWithRetries(ctx context.Context, destination string, d *de
 		}
 		ob.log.Log(ctx, level, "reply not sent yet",
 			"chat", d.reply.To.Session(), "id", d.id, "again", wait, "err", err, panics.Stack(err))
-		ob.traffic.retryIn(destination, wait)
+		ob.traffic.RetryIn(destination, wait)
 		if requestedWait(err) > 0 { // the network knows best
 			recovered = nil
 		}
@@ -231,7 +232,7 @@ func (ob *outbox) sendWithRetries(ctx context.Context, destination string, d *de
 		case <-time.After(wait):
 		case <-recovered:
 			backoff.last = 0
-			ob.traffic.retryIn(destination, 0)
+			ob.traffic.RetryIn(destination, 0)
 		case <-ctx.Done():
 			return backoff.tries, ctx.Err()
 		}

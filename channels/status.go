@@ -30,7 +30,7 @@ func (h *Hub) Status(ctx context.Context) ([]Status, error) {
 			Channel: name,
 			Err:     s.receiver.health(),
 			Pending: pending,
-			Oldest:  s.outbox.traffic.oldest(),
+			Oldest:  s.outbox.traffic.Oldest(),
 			Dropped: s.receiver.dropped.Load(),
 		})
 	}

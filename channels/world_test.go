@@ -196,7 +196,7 @@ func (q queue) Pull(ctx context.Context) (store.Item, error) {
 	q.m.mu.Lock()
 	slow := q.m.slow
 	q.m.mu.Unlock()
-	time.Sleep(slow)
+	<-time.After(slow)
 	q.m.mu.Lock()
 	item.Again = slices.ContainsFunc(q.m.pushes[q.name], func(p push) bool { return p.id == item.ID && p.old })
 	q.m.mu.Unlock()

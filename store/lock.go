@@ -46,6 +46,15 @@ func Locked(ctx context.Context, s Store, name string, do func(context.Context) 
 	return err
 }
 
+// Usable returns an error that is [ErrClosed] if another process may have taken s over by now. Whoever acts
+// outside of s, on what it says there, asks just before: a process that stood still goes on anywhere.
+func Usable(s Store) error {
+	if t, ok := s.(interface{ Usable() error }); ok {
+		return t.Usable()
+	}
+	return nil
+}
+
 // Locks are the named locks of a Store that belongs to one process. A name that was
 // locked once stays in memory.
 type Locks struct {

@@ -77,7 +77,7 @@ type botAPI struct {
 
 func newBotAPI(cfg *Config) *botAPI {
 	a := &botAPI{
-		http:    network.NewClient(),
+		http:    cmp.Or(cfg.Client, network.NewClient(nil)),
 		clock:   &network.ServerClock{},
 		pace:    rate.NewLimiter(requestRate, requestBurst),
 		channel: cfg.Name,

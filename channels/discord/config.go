@@ -3,6 +3,7 @@ package discord
 import (
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 
@@ -27,6 +28,8 @@ type Config struct {
 	Groups string `json:"groups" default:"mention" allowed:"mention, all, none"`
 	// Reactions show how far the agent is with a message.
 	Reactions bool `json:"reactions" default:"true"`
+
+	Client *http.Client // for requests; nil for one of its own
 
 	Seen  store.Bucket                        // holds how far each chat was read, and the session
 	Dead  store.Log                           // gets the last 1000 events that cannot be understood, verbatim (P4)
@@ -57,6 +60,7 @@ func (c *Config) Build(h network.Host) (channels.Channel, error) {
 	cfg.Name = h.Name
 	cfg.Seen = h.Seen
 	cfg.Dead = h.Dead
+	cfg.Client = h.NewClient()
 	cfg.Open = h.Open
 	cfg.Texts = h.Texts
 	cfg.Log = h.Log

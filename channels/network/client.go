@@ -12,14 +12,16 @@ import (
 	"strings"
 
 	"parley/channels"
+	"parley/store"
 )
 
 const idleConnsPerHost = 64
 
 // NewClient returns an HTTP client that speaks HTTP/1.1 and follows no redirect.
 // With HTTP/1.1, abandoning a request closes its connection; a dead HTTP/2
-// connection would be used again (P24).
-func NewClient() *http.Client {
+// connection would be used again (P24). It makes no request while usable, which may
+// be nil, returns an error.
+func NewClient(usable func() error) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
@@ -27,10 +29,35 @@ func NewClient() *http.Client {
 	t.ForceAttemptHTTP2 = false
 	t.MaxIdleConnsPerHost = idleConnsPerHost
 	return &http.Client{
-		Transport:     t,
+		Transport:     guarded{usable: usable, next: t},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
+
+// NewClient returns a client for the network. It makes no request once another gateway
+// may have taken the store over, and speaks to the network for it.
+func (h Host) NewClient() *http.Client {
+	return NewClient(func() error { return store.Usable(h.Store) })
+}
+
+// A guarded transport makes requests unless usable returns an error.
+type guarded struct {
+	usable func() error // may be nil
+	next   *http.Transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if g.usable != nil {
+		if err := g.usable(); err != nil {
+			return nil, err
+		}
+	}
+	return g.next.RoundTrip(r)
+}
+
+// CloseIdleConnections is called by [http.Client].
+func (g guarded) CloseIdleConnections() { g.next.CloseIdleConnections() }
 
 // Bare returns err without the address that a client was to call, which may
 // hold a secret (R-S26).

@@ -38,7 +38,7 @@ type client struct {
 // newClient returns a client with the transport of base, or one of its own if base is nil.
 func newClient(base *http.Client) client {
 	if base == nil {
-		base = network.NewClient()
+		base = network.NewClient(nil)
 	}
 	copied := *base
 	copied.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

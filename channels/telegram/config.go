@@ -95,6 +95,7 @@ func (c *Config) Build(h network.Host) (channels.Channel, error) {
 	cfg.Name = h.Name
 	cfg.Dead = h.Dead
 	cfg.Alias = h.Store.Bucket(store.BucketAliases(h.Name))
+	cfg.Client = h.NewClient()
 	cfg.Open = h.Open
 	cfg.Texts = h.Texts
 	cfg.Log = h.Log

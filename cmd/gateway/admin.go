@@ -12,6 +12,7 @@ import (
 	"parley/admin/commands"
 	"parley/channels/console"
 	"parley/config"
+	"parley/host"
 	"parley/redact"
 )
 
@@ -42,7 +43,7 @@ func (p *program) admin(ctx context.Context) (*admin.Client, error) {
 // adminCommands returns the commands that ask the gateway.
 func (p *program) adminCommands() []*cobra.Command {
 	return commands.New(commands.Config{
-		Version: version(), In: p.stdin, Out: p.stdout, Owner: config.WebOwner, Open: p.admin,
+		Version: host.Version(), In: p.stdin, Out: p.stdout, Owner: config.WebOwner, Open: p.admin,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley/config"
+	"parley/host"
 )
 
 func TestBanner(t *testing.T) {
@@ -35,7 +36,7 @@ func TestBanner(t *testing.T) {
 		if err != nil {
 			t.Fatal(tt.name, err)
 		}
-		lines := c.Banner(version(), false)
+		lines := c.Banner(host.Version(), false)
 		for _, w := range tt.want {
 			if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, w) }) {
 				t.Errorf("%s: no %q in\n%s", tt.name, w, strings.Join(lines, "\n"))
@@ -49,14 +50,14 @@ func TestBanner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(c.Banner(version(), true), "\n"); !strings.Contains(all, "telegram  waits for a gateway: parley chat alone does not receive") {
+	if all := strings.Join(c.Banner(host.Version(), true), "\n"); !strings.Contains(all, "telegram  waits for a gateway: parley chat alone does not receive") {
 		t.Error(all)
 	}
 	c, err = config.Parse(config.Source{File: "/x/config.json", Data: "/x", Environ: config.Environ{}, Drivers: drivers()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(c.Banner(version(), false), "\n"); !strings.Contains(all, "config    defaults, because there is no /x/config.json (parley onboard writes one)") {
+	if all := strings.Join(c.Banner(host.Version(), false), "\n"); !strings.Contains(all, "config    defaults, because there is no /x/config.json (parley onboard writes one)") {
 		t.Error(all)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -51,7 +50,7 @@ func (p *program) commands() *cobra.Command {
 		Args:             cobra.NoArgs,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
-		Version:          version(),
+		Version:          host.Version(),
 		PersistentPreRun: func(*cobra.Command, []string) { p.begun = true },
 		RunE:             func(c *cobra.Command, _ []string) error { return p.serve(c.Context(), false) },
 	}
@@ -97,7 +96,7 @@ func (p *program) commands() *cobra.Command {
 	add("install-service", "Install a systemd user service that runs the gateway", p.installService)
 	add("health", "Succeed if the gateway runs: for service managers and containers", p.health)
 	add("version", "Print the version", func(context.Context) error {
-		_, err := fmt.Fprintln(p.stdout, "parley", version())
+		_, err := fmt.Fprintln(p.stdout, "parley", host.Version())
 		return err
 	})
 	commands.AddStandard(root)
@@ -266,13 +265,4 @@ func (p *program) source() (config.Source, error) {
 	s.Data, err = filepath.Abs(s.Data)
 	s.File, err2 = filepath.Abs(cmp.Or(s.File, filepath.Join(s.Data, "config.json")))
 	return s, errors.Join(err, err2)
-}
-
-// version says which build this is.
-func version() string {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return cmp.Or(b.Main.Version, "(devel)") + " " + b.GoVersion
 }

@@ -11,6 +11,7 @@ import (
 	"parley/channels/network"
 	"parley/cmd/gateway/mcpservers"
 	"parley/cmd/gateway/sandboxes"
+	"parley/cmd/gateway/stores"
 	"parley/config"
 	"parley/doctor"
 	"parley/host"
@@ -66,15 +67,15 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 	})
 	add("data", func(context.Context) doctor.Finding { return doctor.Folder(c.DataDir, c.Workspace) })
 	add("workspace", func(context.Context) doctor.Finding {
-		if c.Store.Type == "mem" {
+		if !stores.IsFile(c.Store.Driver) {
 			return doctor.Folder(c.Workspace, "")
 		}
 		return doctor.Workspace(c.Workspace, c.DataDir, c.Command("run", "--begin-anew"))
 	})
 	add("gateway", running.Check)
 	restore := func(file string) string { return c.Command("restore", file) }
-	store := doctor.Store{Type: c.Store.Type, DataDir: c.DataDir, Restore: restore}
-	add("store", func(ctx context.Context) doctor.Finding { return store.Check(ctx, running) })
+	file := doctor.Store{Type: c.Store.Type, DataDir: c.DataDir, Restore: restore}
+	add("store", func(ctx context.Context) doctor.Finding { return stores.Check(ctx, c.Store.Driver, file, running) })
 	add("sandbox", func(ctx context.Context) doctor.Finding {
 		return sandboxes.Check(ctx, c.Tools.Exec.Sandbox, c.Tools.Exec.Image, c.DataDir)
 	})
@@ -113,7 +114,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 }
 
 func checkCustomTools(c *config.Config) doctor.Finding {
-	var names, faults, replaced []string
+	var names, replaced []string
 	for _, t := range builtInTools() {
 		names = append(names, t.Name)
 	}
@@ -121,13 +122,10 @@ func checkCustomTools(c *config.Config) doctor.Finding {
 	if !c.Tools.Custom.Enable {
 		all = custom.Listing{}
 	}
-	for _, f := range all.Faults {
-		faults = append(faults, f.String())
-	}
 	for _, name := range custom.Missing(overridesOf(c), all.Usable()) {
 		replaced = append(replaced, name+", because the custom tool "+c.Tools.Override[name].Tool+" cannot be used")
 	}
-	return doctor.CustomTools(len(all.Tools), faults, replaced, err)
+	return doctor.CustomTools(len(all.Tools), all.FaultTexts(), replaced, err)
 }
 
 func checkModel(ctx context.Context, name string, m *config.Model) doctor.Finding {

@@ -22,6 +22,7 @@ import (
 	"parley/llm/textmode"
 	"parley/store/bolt"
 	"parley/store/mem"
+	"parley/store/nats"
 )
 
 // drivers lists what config.json can name. A new channel, model provider or store
@@ -40,6 +41,7 @@ func drivers() config.Drivers {
 		},
 		Stores: []config.Driver{
 			config.DriverOf[bolt.Config]("bolt"),
+			config.DriverOf[nats.Config]("nats"),
 			config.DriverOf[mem.Config]("mem"),
 		},
 		Categories: toolCategories,

@@ -37,7 +37,6 @@ import (
 	"parley/scheduler/jobs"
 	"parley/sizes"
 	"parley/store"
-	"parley/store/bolt"
 	"parley/texts"
 	"parley/tools"
 	"parley/tools/custom"
@@ -79,6 +78,7 @@ type gateway struct {
 
 	// What is kept on disk.
 	store         store.Store
+	unlockData    func() error // nil if the store has locked the data folder
 	verifier      *backup.Verifier
 	auditLog      *audit.Log
 	files         *workspace.Workspace
@@ -131,7 +131,10 @@ func serve(ctx context.Context, o options) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	g := &gateway{options: o, began: time.Now(), gcPercent: host.CollectLater()}
-	if err := g.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); err != nil {
+	switch err := g.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); {
+	case errors.Is(err, context.Canceled) && why(ctx) == nil: // it was told to end while it waited
+		return g.close()
+	case err != nil:
 		return errors.Join(err, g.close())
 	}
 	g.claimWorkspace()
@@ -179,7 +182,7 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 		Owner:  g.Config.DataDir,
 		Hide:   []string{g.Config.DataDir, g.Config.File},
 	})
-	g.observer = observe.New(observe.Config{Build: version()})
+	g.observer = observe.New(observe.Config{Build: host.Version()})
 	if err := g.openData(ctx, leave); err != nil {
 		return err
 	}
@@ -207,7 +210,8 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	g.hub.Access().SetRules(access)
 	g.observer.Queues(control.Watch{Hub: g.hub, Pool: g.pool}.Queues)
 	g.mcpServer = programs.New(g.api, programs.Config{
-		Version: version(), Store: g.store, Texts: g.texts.Gateway.Coding, Log: g.Log, OwnerAt: jobHostOf(g).ownerAt,
+		Version: host.Version(), Store: g.store, Texts: g.texts.Gateway.Coding, Log: g.Log,
+		OwnerAt:     jobHostOf(g).ownerAt,
 		PrivateChat: g.hub.PrivateChat, Sees: toolboxOf(g).workspaceOf, Search: g.pool.Sessions().Search,
 		Kit: func(ctx context.Context, s tools.Scope) (*tools.Kit, error) { return (*g.kit.Load())(ctx, s) },
 	})
@@ -250,7 +254,7 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 		Sandbox:   g.sandbox,
 		DataDir:   g.Config.DataDir,
 		File:      g.Config.File,
-		Version:   version(),
+		Version:   host.Version(),
 		MaxStored: g.maxStored,
 		Secrets:   g.Redact,
 		SignInKey: func() string { return string(g.now.Load().Tools.MCPSignInKey) },
@@ -263,15 +267,6 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 		Brief:     g.Brief,
 	})
 	return g.openWorkspace(ctx)
-}
-
-func (g *gateway) openStore(ctx context.Context, leave func(error)) (err error) {
-	if _, ok := g.Config.Store.Driver.(*bolt.Config); ok {
-		g.store, g.notes, err = g.openBolt(ctx, leave)
-		return err
-	}
-	g.store, err = g.Config.Store.Driver.(store.Driver).Open(ctx)
-	return err
 }
 
 func (g *gateway) openFileTools() error {

@@ -40,7 +40,7 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 		Listen:    addr,
 		PublicURL: c.HTTP.PublicURL,
 		Token:     string(c.HTTP.AdminToken),
-		Version:   version(),
+		Version:   host.Version(),
 		Zone:      c.Zone(),
 		Store:     g.store,
 		Gateway:   ownerAPI{g}.view(),

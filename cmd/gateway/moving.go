@@ -11,6 +11,7 @@ import (
 
 	"parley/backup"
 	"parley/cmd/gateway/moving"
+	"parley/cmd/gateway/stores"
 	"parley/config"
 	"parley/host"
 	"parley/imports"
@@ -30,6 +31,9 @@ func (p *program) restore(
 ) (report backup.Report, zone *time.Location, kept string, err error) {
 	c, err := p.load()
 	if err != nil {
+		return report, nil, "", err
+	}
+	if err := stores.CheckFile(c.Store.Driver, c.Store.Type); err != nil {
 		return report, nil, "", err
 	}
 	if c.Found {
@@ -59,7 +63,8 @@ func (p *program) importTarget() (t imports.Target, err error) {
 		DataDir: c.DataDir, Workspace: c.Workspace, Config: c.File, NewConfig: firstConfig,
 		Zone: c.Zone(), MinInterval: c.Cron.MinInterval, Now: time.Now,
 	}
-	t.Open = moving.Opener(c.DataDir, lockPatience, func(err error) error { return explainStore(c, err) })
+	refused := stores.CheckFile(c.Store.Driver, c.Store.Type)
+	t.Open = moving.Opener(c.DataDir, refused, lockPatience, func(err error) error { return explainStore(c, err) })
 	t.Check = func(text []byte) error {
 		s.Environ = moving.Environ(p.environ, text)
 		_, err := config.Parse(s, text)

@@ -10,6 +10,7 @@ import (
 
 	"parley/backup"
 	"parley/cmd/gateway/moving"
+	"parley/cmd/gateway/stores"
 	"parley/config"
 	"parley/handover"
 	"parley/host"
@@ -21,6 +22,19 @@ import (
 // lockPatience is how long the gateway waits for a command that has the data
 // folder and soon ends.
 const lockPatience = 20 * time.Second
+
+// openStore opens the store that the config names.
+func (g *gateway) openStore(ctx context.Context, stopped func(error)) (err error) {
+	driver := g.Config.Store.Driver
+	if stores.IsFile(driver) {
+		g.store, g.notes, err = g.openBolt(ctx, stopped)
+		return err
+	}
+	g.store, g.unlockData, err = stores.Open(ctx, driver.(store.Driver), stores.Place{
+		Dir: g.Config.DataDir, Patience: lockPatience, Brief: g.Brief, Log: g.Log, Stderr: g.Stderr, Stopped: stopped,
+	})
+	return err
+}
 
 // openBolt opens the store. The notes tell owners if a copy has taken the place
 // of a damaged one (P18).

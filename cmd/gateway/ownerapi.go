@@ -8,6 +8,7 @@ import (
 	"parley/backup"
 	"parley/chat"
 	"parley/cmd/gateway/control"
+	"parley/host"
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
@@ -134,7 +135,7 @@ func (o ownerAPI) backup(ctx context.Context, send func(io.Reader)) error {
 		Config:  o.app.Config.File,
 		Files:   o.app.files,
 		Tools:   o.app.customTools.Files(),
-		Version: version(),
+		Version: host.Version(),
 	}
 	return o.app.copies().Send(ctx, contents, send)
 }

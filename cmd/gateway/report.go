@@ -10,6 +10,7 @@ import (
 	"parley/cmd/gateway/control"
 	"parley/cmd/gateway/sandboxes"
 	"parley/cmd/gateway/upkeep"
+	"parley/host"
 )
 
 // printBanner tells whoever started Parley what it runs with.
@@ -17,7 +18,7 @@ func (g *gateway) printBanner() {
 	if g.Chat && !g.Terminal.Interactive() {
 		return
 	}
-	for _, line := range g.Config.Banner(version(), g.Chat) {
+	for _, line := range g.Config.Banner(host.Version(), g.Chat) {
 		fmt.Fprintln(g.Stderr, line)
 	}
 }

@@ -163,5 +163,8 @@ func (g *gateway) close() error {
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
 	}
+	if g.unlockData != nil {
+		errs = append(errs, g.unlockData())
+	}
 	return errors.Join(errs...)
 }

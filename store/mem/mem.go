@@ -226,4 +226,4 @@ func (l *log) countUpTo(seq uint64) uint64 {
 type Config struct{}
 
 // Open implements [store.Driver].
-func (*Config) Open(context.Context) (store.Store, error) { return New(), nil }
+func (*Config) Open(context.Context, store.Host) (store.Store, error) { return New(), nil }

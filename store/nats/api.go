@@ -119,6 +119,9 @@ func (s *Store) retry(ctx context.Context, try func(context.Context) error) erro
 
 // attempt calls try, whose ctx ends when the answer cannot come any more, or does not come in time.
 func (s *Store) attempt(ctx context.Context, try func(context.Context) error) error {
+	if err := s.Usable(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"parley/store"
 	"parley/store/nats"
+	"parley/store/nats/natstest"
 	"parley/store/storetest"
 )
 
@@ -61,7 +62,7 @@ func startCluster(t testing.TB) (address string) {
 	clients, routes := freePorts(t, 3), freePorts(t, 3)
 	var members []*server.Server
 	for i := range clients {
-		members = append(members, start(t, memberOptions(i, storetest.TempDir(t), clients, routes)))
+		members = append(members, natstest.Start(t, memberOptions(i, storetest.TempDir(t), clients, routes)))
 	}
 	waitFor(t, "a leader", func() bool {
 		for _, m := range members {

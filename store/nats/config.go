@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"parley/lazyregexp"
-	"parley/store"
 )
 
 // Config says which servers to use. The fields with tags are keys of store in config.json (see package config).
@@ -33,8 +31,6 @@ type Config struct {
 	TLS      TLS `json:"tls"`
 
 	Log *slog.Logger // nil: log nothing
-	// Stopped is called once, and must not block, when another gateway may have taken over; may be nil.
-	Stopped func(error)
 
 	// For tests:
 	options   []client.Option
@@ -84,53 +80,6 @@ func (c *Config) place() string {
 	}
 	return strings.Join(places, ", ")
 }
-
-// gatewayLock is the lock of the one gateway that may use a Store.
-const gatewayLock = "gateway"
-
-// Open implements [store.Driver]. It waits until no other gateway uses the Store, and calls Stopped if that is no
-// longer certain.
-func (c *Config) Open(ctx context.Context) (store.Store, error) {
-	s, err := Open(ctx, *c)
-	if err != nil { // and not a nil *Store, which is no nil store.Store
-		return nil, err
-	}
-	if err := s.standBy(ctx, c.Stopped); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store: %w", err), s.Close())
-	}
-	return s, nil
-}
-
-// standBy waits until no other gateway uses the Store, and calls stopped if that is no longer certain.
-func (s *Store) standBy(ctx context.Context, stopped func(error)) error {
-	holder, err := s.holder(ctx, gatewayLock)
-	if err != nil {
-		return err
-	}
-	if holder != "" {
-		s.log.Info("another gateway uses the store; standing by until it ends", "at", s.address, "gateway", holder)
-	}
-	lease, err := s.Lock(ctx, gatewayLock)
-	if err != nil {
-		return err
-	}
-	if holder != "" {
-		s.log.Info("the other gateway has ended; this one takes over")
-	}
-	s.start(func(closing context.Context) {
-		select {
-		case <-lease.Lost:
-			if stopped != nil {
-				stopped(errTakenOver)
-			}
-		case <-closing.Done():
-		}
-	})
-	return nil
-}
-
-var errTakenOver = errors.New("NATS could not be reached in time, or this gateway stood still: " +
-	"another one may have taken over, so this one ends; start it again to stand by")
 
 // connect connects to the servers.
 func (c *Config) connect(s *Store) (*client.Conn, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	client "github.com/nats-io/nats.go"
@@ -39,12 +40,14 @@ func (s *Store) Lock(ctx context.Context, name string) (store.Lease, error) {
 }
 
 func (s *Store) lock(ctx context.Context, name string) (store.Lease, error) {
-	l, err := s.newLease(ctx, s.prefix+".lock."+token(name), name)
+	l, err := s.newLease(ctx, s.lockSubject(name), name)
 	if err != nil {
 		return store.Lease{}, err
 	}
 	return l.Lease, nil
 }
+
+func (s *Store) lockSubject(name string) string { return s.prefix + ".lock." + token(name) }
 
 // newLease waits until nobody has the lock that is subject, and takes it.
 func (s *Store) newLease(ctx context.Context, subject, name string) (*lease, error) {
@@ -125,12 +128,16 @@ type lease struct {
 	end     context.CancelFunc // of keep
 	ended   chan struct{}      // keep has
 
+	confirmed atomic.Pointer[moment] // before the last message that is known to be ours was written
+
 	// Those of keep, until it has ended.
-	seq       uint64 // of the last message that is known to be ours
-	confirmed moment // before that was written
-	renewal   *client.Msg
-	began     moment // when renewal was sent first
+	seq     uint64 // of that message
+	renewal *client.Msg
+	began   moment // when renewal was sent first
 }
+
+// age returns how long ago the lease was confirmed last.
+func (l *lease) age() time.Duration { return l.confirmed.Load().elapsed() }
 
 // claim returns the message of a holder.
 func (l *lease) claim() *client.Msg {
@@ -152,7 +159,7 @@ func (l *lease) acquire(ctx context.Context) error {
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
-			free = err != nil || m.isGone()
+			free = err != nil || m.isGone() || s.isLeftBehind(m)
 			if !free && m.seq != seen {
 				since = now()
 			}
@@ -161,7 +168,8 @@ func (l *lease) acquire(ctx context.Context) error {
 				return nil
 			}
 			msg := l.claim()
-			l.confirmed = now()
+			began := now()
+			l.confirmed.Store(&began)
 			l.previous = m.seq
 			l.seq, err = l.stream.writeLast(ctx, m.seq, msg)
 			return err
@@ -184,6 +192,13 @@ func (l *lease) acquire(ctx context.Context) error {
 	}
 }
 
+// isLeftBehind reports whether m, the message of who holds a lock, is of the gateway that this one has taken over from,
+// or of one before that: those hold no locks any more.
+func (s *Store) isLeftBehind(m message) bool {
+	permit := s.permit.Load()
+	return permit != nil && m.seq < permit.Fence
+}
+
 // keep renews the lease until ctx ends or the lease is lost.
 func (l *lease) keep(ctx context.Context) {
 	s := l.stream.store
@@ -193,13 +208,13 @@ func (l *lease) keep(ctx context.Context) {
 			return
 		case <-time.After(s.lookInterval()):
 		}
-		if l.confirmed.elapsed() >= s.renewInterval() {
+		if l.age() >= s.renewInterval() {
 			if err := l.renew(context.WithoutCancel(ctx)); errors.Is(err, store.ErrConflict) {
 				l.reportLoss("somebody else has it")
 				return
 			}
 		}
-		if l.confirmed.elapsed() >= s.leaseLimit() {
+		if l.age() >= s.leaseLimit() {
 			l.reportLoss("it could not be renewed in time")
 			return
 		}
@@ -208,6 +223,11 @@ func (l *lease) keep(ctx context.Context) {
 
 // renew writes once more. If no answer comes it writes the same the next time, which counts from the first time.
 func (l *lease) renew(ctx context.Context) error {
+	if permit := l.stream.store.permit.Load(); permit != l {
+		if err := l.stream.store.Usable(); err != nil { // its locks are free then
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.stream.store.lookInterval())
 	defer cancel()
 	if l.renewal == nil {
@@ -232,7 +252,8 @@ func (l *lease) renew(ctx context.Context) error {
 		return err
 	}
 	l.seq = seq
-	l.confirmed = l.began
+	confirmed := l.began
+	l.confirmed.Store(&confirmed)
 	l.renewal = nil
 	return nil
 }
@@ -284,7 +305,7 @@ func (s *Store) removeLease(l *lease) {
 // holder says who has the lock name, "" if nobody does.
 func (s *Store) holder(ctx context.Context, name string) (who string, err error) {
 	err = s.call(ctx, func() error {
-		m, err := s.stream("buckets").last(ctx, s.prefix+".lock."+token(name))
+		m, err := s.stream("buckets").last(ctx, s.lockSubject(name))
 		if errors.Is(err, store.ErrNotFound) || err == nil && m.isGone() {
 			return nil
 		}

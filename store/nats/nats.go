@@ -47,7 +47,8 @@ type Store struct {
 	ends    []*ends
 	// link ends when the connection does, and is replaced: what was asked there is not answered any more.
 	link    atomic.Pointer[context.Context]
-	endLink context.CancelFunc // of renewLink
+	endLink context.CancelFunc    // of renewLink
+	permit  atomic.Pointer[lease] // of gatewayLock; nil: several processes may use the Store
 	// permitted ends, with a cause, when the servers say that something is not permitted.
 	permitted context.Context
 	deny      context.CancelCauseFunc
@@ -102,9 +103,9 @@ func (s *Store) renewLink() {
 
 func (s *Store) stream(name string) stream { return stream{store: s, name: s.prefix + "-" + name} }
 
-// call calls fn, unless ctx has ended or the Store is closed, which waits for it.
+// call calls fn, unless ctx has ended, the Store is closed, which waits for it, or another gateway may have taken over.
 func (s *Store) call(ctx context.Context, fn func() error) error {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), s.Usable()); err != nil {
 		return err
 	}
 	s.mu.RLock()

@@ -14,6 +14,7 @@ import (
 
 	"parley/store"
 	"parley/store/nats"
+	"parley/store/nats/natstest"
 	"parley/store/storetest"
 )
 
@@ -140,11 +141,6 @@ func (p *proxy) stall(stuck bool) {
 	p.stuck = stuck
 }
 
-// listening are the options of a server on a port of its own.
-func listening(t *testing.T) *server.Options {
-	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: storetest.TempDir(t)}
-}
-
 func openAt(t *testing.T, cfg nats.Config) *nats.Store {
 	t.Helper()
 	s, err := nats.Open(t.Context(), cfg)
@@ -159,7 +155,7 @@ func openAt(t *testing.T, cfg nats.Config) *nats.Store {
 // one was faster.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	p := startProxy(t, start(t, listening(t)))
+	p := startProxy(t, natstest.Start(t, natstest.Listening(t)))
 	s := openAt(t, nats.Config{URL: p.address()})
 	ctx := t.Context()
 	l, b, q := s.Log("l"), s.Bucket("b"), s.Queue("q")
@@ -235,7 +231,7 @@ func TestLostAnswer(t *testing.T) {
 // a record that is no longer the last one is refused.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
-	srv := start(t, listening(t))
+	srv := natstest.Start(t, natstest.Listening(t))
 	p := startProxy(t, srv)
 	const leaseTime = 1200 * time.Millisecond
 	cut := openAt(t, nats.WithLeaseTime(nats.Config{URL: p.address()}, leaseTime))

@@ -45,29 +45,42 @@ const (
 // Open opens the Store of cfg, with other processes that may have opened it, and creates its streams if there are none.
 // Its errors say what to do.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	cfg.Prefix = cmp.Or(cfg.Prefix, "parley")
-	cfg.Replicas = cmp.Or(cfg.Replicas, 1)
+	cfg = cfg.withDefaults()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := newStore(cfg)
-	host, _ := os.Hostname() // "" is as good
-	s.self = fmt.Sprintf("process %d on %s", os.Getpid(), host)
-	s.address = cfg.place()
-	conn, err := cfg.connect(s)
-	if err != nil {
-		return nil, fmt.Errorf("open store: %w", s.explain(cfg, err))
+	if err := s.connect(cfg); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s.conn = conn
 	if err := s.prepare(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open store: %w", errors.Join(s.explain(cfg, err), s.Close()))
 	}
 	return s, nil
 }
 
-// prepare checks the servers and creates the streams.
-func (s *Store) prepare(ctx context.Context, cfg Config) (err error) {
+func (c Config) withDefaults() Config {
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Prefix = cmp.Or(c.Prefix, "parley")
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	return c
+}
+
+// connect connects s, of which only Close may be called before.
+func (s *Store) connect(cfg Config) error {
+	host, _ := os.Hostname() // "" is as good
+	s.self = fmt.Sprintf("process %d on %s", os.Getpid(), host)
+	s.address = cfg.place()
+	conn, err := cfg.connect(s)
+	if err != nil {
+		return s.explain(cfg, err)
+	}
+	s.conn = conn
+	return nil
+}
+
+// checkServers returns an error if the servers cannot be used.
+func (s *Store) checkServers(ctx context.Context) error {
 	if version := s.conn.ConnectedServerVersion(); isTooOld(version) {
 		return fmt.Errorf("NATS at %s has version %s: update it to %d.%d or later",
 			s.address, version, minMajor, minMinor)
@@ -75,13 +88,21 @@ func (s *Store) prepare(ctx context.Context, cfg Config) (err error) {
 	if most := s.conn.MaxPayload(); most < minPayload {
 		return fmt.Errorf("NATS at %s takes messages of %d bytes: set its max_payload to 1MB", s.address, most)
 	}
-	// A server without JetStream may be one that has just started.
 	var account struct{}
+	if err := s.request(ctx, "INFO", struct{}{}, &account); err != nil {
+		return fmt.Errorf("%w: %w", errNoJetStream, err)
+	}
+	return nil
+}
+
+// prepare checks the servers and creates the streams.
+func (s *Store) prepare(ctx context.Context, cfg Config) (err error) {
+	// A server without JetStream may be one that has just started.
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.permitted, cancel)()
-	if err := s.request(ctx, "INFO", struct{}{}, &account); err != nil {
-		return fmt.Errorf("%w: %w", errNoJetStream, err)
+	if err := s.checkServers(ctx); err != nil {
+		return err
 	}
 	for _, want := range []jetstream.StreamConfig{
 		{

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"parley/store/nats"
+	"parley/store/nats/natstest"
 	"parley/store/storetest"
 )
 
@@ -28,13 +29,13 @@ import (
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cret"
-	guarded := listening(t)
+	guarded := natstest.Listening(t)
 	guarded.Username, guarded.Password = "parley", "another"
-	plain := listening(t)
+	plain := natstest.Listening(t)
 	plain.JetStream = false
-	small := listening(t)
+	small := natstest.Listening(t)
 	small.MaxPayload = 1024
-	forbidding := listening(t)
+	forbidding := natstest.Listening(t)
 	forbidding.Users = []*server.User{{
 		Username: "parley", Password: secret,
 		Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>"}}},
@@ -50,14 +51,14 @@ func TestOpenErrors(t *testing.T) {
 		"no credentials":   {guarded, nats.Config{}, "does not accept store.credentials"},
 		"wrong token":      {guarded, nats.Config{Credentials: secret}, "does not accept store.credentials"},
 		"no JetStream":     {plain, nats.Config{}, "switch JetStream on in its config"},
-		"too few servers":  {listening(t), nats.Config{Replicas: 3}, "add servers, or lower store.replicas"},
+		"too few servers":  {natstest.Listening(t), nats.Config{Replicas: 3}, "add servers, or lower store.replicas"},
 		"small messages":   {small, nats.Config{}, "set its max_payload to 1MB"},
 		"too little right": {forbidding, nats.Config{Credentials: "parley:" + secret}, "permits its user too little"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.server != nil {
-				c.cfg.URL = start(t, c.server).ClientURL()
+				c.cfg.URL = natstest.Start(t, c.server).ClientURL()
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -180,9 +181,9 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := listening(t)
+	o := natstest.Listening(t)
 	o.TLS, o.TLSVerify, o.TLSConfig, o.TLSTimeout = true, true, secure, 5
-	address := "tls://" + start(t, o).Addr().String()
+	address := "tls://" + natstest.Start(t, o).Addr().String()
 	ownCert, ownKey := a.issue(t, "gateway")
 	s := openAt(t, nats.Config{URL: address, TLS: nats.TLS{CA: ca, Certificate: ownCert, Key: ownKey}})
 	if _, err := s.Bucket("b").Put(t.Context(), "k", nil, 0); err != nil {

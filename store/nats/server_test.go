@@ -12,8 +12,8 @@ import (
 
 	"parley/store"
 	"parley/store/nats"
+	"parley/store/nats/natstest"
 	"parley/store/storetest"
-	"parley/timetest"
 )
 
 func TestMain(m *testing.M) {
@@ -33,34 +33,8 @@ func TestMain(m *testing.M) {
 // startServer starts a server in this process that is reached without a network, and stops it at the end of the test.
 func startServer(t testing.TB) *server.Server {
 	t.Helper()
-	return start(t, &server.Options{DontListen: true, JetStream: true, StoreDir: storetest.TempDir(t)})
+	return natstest.Start(t, &server.Options{DontListen: true, JetStream: true, StoreDir: storetest.TempDir(t)})
 }
-
-// start starts a server in this process, and stops it at the end of the test.
-func start(t testing.TB, o *server.Options) *server.Server {
-	t.Helper()
-	o.NoLog = true
-	o.NoSigs = true
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-		if inBubble() {
-			timetest.Sleep(time.Minute) // some of its goroutines end later
-		}
-	})
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server does not start")
-	}
-	return s
-}
-
-// inBubble reports whether the caller is in a bubble of synctest, whose clock begins in 2000.
-func inBubble() bool { return time.Now().Year() < 2010 }
 
 // open opens a Store on a server in this process.
 func open(t testing.TB, s *server.Server, cfg nats.Config) *nats.Store {
@@ -77,7 +51,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, true, func(t *testing.T) func() store.Store {
 		s := startServer(t)
 		cfg := nats.Config{}
-		if inBubble() {
+		if natstest.InBubble() {
 			cfg = nats.WithLeaseTime(cfg, 10*time.Minute) // days pass, in which locks are renewed
 		}
 		return func() store.Store { return open(t, s, cfg) }

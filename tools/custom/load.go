@@ -31,6 +31,14 @@ type Listing struct {
 	Faults []Fault
 }
 
+// FaultTexts returns what is wrong, one line each.
+func (l Listing) FaultTexts() (texts []string) {
+	for _, f := range l.Faults {
+		texts = append(texts, f.String())
+	}
+	return texts
+}
+
 // A loaded folder is what was read of it last.
 type loaded struct {
 	stamps  [4]stamp // of the four files

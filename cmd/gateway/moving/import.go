@@ -72,12 +72,15 @@ func restoreCommand(c Config) *cobra.Command {
 	return cmd
 }
 
-// Opener returns what opens the store in dir for an import, and locks it. It waits for as long as patience for a
-// command that soon ends. explain adds to an error what to do about it.
+// Opener returns what opens the store in dir for an import, and locks it, unless it is refused for that error. It waits
+// for as long as patience for a command that soon ends. explain adds to an error what to do about it.
 func Opener(
-	dir string, patience time.Duration, explain func(error) error,
+	dir string, refused error, patience time.Duration, explain func(error) error,
 ) func(context.Context) (store.Store, func() error, error) {
 	return func(ctx context.Context) (store.Store, func() error, error) {
+		if refused != nil {
+			return nil, nil, refused
+		}
 		s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Brief: true, Patience: patience})
 		if err != nil {
 			return nil, nil, explain(err)

@@ -38,4 +38,4 @@ type Store struct {
 }
 
 // Open implements store.Driver.
-func (*Store) Open(context.Context) (store.Store, error) { return mem.New(), nil }
+func (*Store) Open(context.Context, store.Host) (store.Store, error) { return mem.New(), nil }

@@ -1,4 +1,4 @@
-package channels
+package traffic
 
 import (
 	"testing"
@@ -10,25 +10,25 @@ import (
 // P15: a chat with nothing on its way takes no memory.
 func TestP15Traffic(t *testing.T) {
 	timetest.Test(t, func(t *testing.T) {
-		tr := traffic{destinations: map[string]*load{}}
+		tr := New()
 		for _, destination := range []string{"a", "a", "b"} {
-			tr.add(destination, time.Now())
+			tr.Add(destination, time.Now())
 		}
-		tr.retryIn("a", time.Minute)
-		if n := tr.stalled(); n != 2 || !tr.isBusy("a") || !tr.isBusy("b") || tr.isBusy("c") {
+		tr.RetryIn("a", time.Minute)
+		if n := tr.Stalled(); n != 2 || !tr.IsBusy("a") || !tr.IsBusy("b") || tr.IsBusy("c") {
 			t.Errorf("%d stalled, %+v", n, tr.destinations)
 		}
 		timetest.Sleep(58 * time.Second)
-		if n := tr.stalled(); n != 0 {
+		if n := tr.Stalled(); n != 0 {
 			t.Errorf("%d stalled when they are about to be tried", n)
 		}
-		tr.retryIn("a", time.Minute)
-		tr.remove("a")
-		if n := tr.stalled(); n != 0 {
+		tr.RetryIn("a", time.Minute)
+		tr.Remove("a")
+		if n := tr.Stalled(); n != 0 {
 			t.Errorf("%d stalled behind one that is gone", n)
 		}
-		tr.remove("a")
-		tr.remove("b")
+		tr.Remove("a")
+		tr.Remove("b")
 		if len(tr.destinations) != 0 {
 			t.Errorf("left: %+v", tr.destinations)
 		}

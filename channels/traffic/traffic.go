@@ -1,16 +1,17 @@
-package channels
+// Package traffic counts the replies that are on their way.
+package traffic
 
 import (
 	"sync"
 	"time"
 )
 
-// shortWait is how long a retry may be away for Drain to wait for it.
+// shortWait is how long a retry may be away without counting as stalled.
 const shortWait = 3 * time.Second
 
-// A traffic counts the replies on their way, by destination: a chat, or a thread of
+// A Counter counts the replies on their way, by destination: a chat, or a thread of
 // one. Only destinations that have some are in it.
-type traffic struct {
+type Counter struct {
 	mu           sync.Mutex
 	destinations map[string]*load
 }
@@ -21,8 +22,11 @@ type load struct {
 	next   time.Time   // when the first of them is tried again, if that is known
 }
 
-// add counts a reply to destination that entered the outbox at that time.
-func (t *traffic) add(destination string, pushed time.Time) {
+// New returns a Counter of nothing.
+func New() *Counter { return &Counter{destinations: map[string]*load{}} }
+
+// Add counts a reply to destination that entered the outbox at that time.
+func (t *Counter) Add(destination string, pushed time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.destinations[destination] == nil {
@@ -32,8 +36,8 @@ func (t *traffic) add(destination string, pushed time.Time) {
 	l.pushed = append(l.pushed, pushed)
 }
 
-// remove ends the count of the first reply to destination.
-func (t *traffic) remove(destination string) {
+// Remove ends the count of the first reply to destination.
+func (t *Counter) Remove(destination string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l := t.destinations[destination]; len(l.pushed) > 1 {
@@ -44,24 +48,23 @@ func (t *traffic) remove(destination string) {
 	}
 }
 
-// retryIn notes that destination, which has replies, is tried again after d.
-func (t *traffic) retryIn(destination string, d time.Duration) {
+// RetryIn notes that destination, which has replies, is tried again after d.
+func (t *Counter) RetryIn(destination string, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.destinations[destination].next = time.Now().Add(d)
 }
 
-// isBusy reports whether destination has replies on their way. A reply in the outbox is
-// counted long before a view that was opened after it shows anything (showAfter).
-func (t *traffic) isBusy(destination string) bool {
+// IsBusy reports whether destination has replies on their way.
+func (t *Counter) IsBusy(destination string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.destinations[destination] != nil
 }
 
-// stalled returns the number of replies that wait for a network which does not
+// Stalled returns the number of replies that wait for a network which does not
 // accept them.
-func (t *traffic) stalled() (n int) {
+func (t *Counter) Stalled() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.destinations {
@@ -72,8 +75,8 @@ func (t *traffic) stalled() (n int) {
 	return n
 }
 
-// oldest returns for how long the first of all replies has been on its way.
-func (t *traffic) oldest() (age time.Duration) {
+// Oldest returns for how long the first of all replies has been on its way.
+func (t *Counter) Oldest() (age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.destinations {

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/store/nats/natstest"
+)
+
+// Machines are two gateways that share a store on servers of NATS, and a workspace. The siege's is the one that answers.
+type machines struct {
+	*siege
+	other *testGateway // stands by, or is stopped
+	takes int          // how often the other one has taken over before
+	took  []time.Duration
+}
+
+// newMachines starts both.
+func newMachines(t *testing.T, chats int) *machines {
+	address := natstest.Start(t, natstest.Listening(t)).ClientURL()
+	shared := t.TempDir()
+	m := &machines{}
+	m.siege = newSiege(t, "telegram", chats, func(w *testGateway) {
+		w.more["store"] = map[string]any{"type": "nats", "url": address}
+		w.more["workspace"] = shared
+	})
+	w := m.testGateway
+	m.other = &testGateway{
+		t: t, dir: t.TempDir(), tg: w.tg, llm: w.llm, dreams: w.dreams,
+		owners: w.owners, channels: w.channels, model: w.model, more: w.more,
+	}
+	t.Cleanup(func() {
+		m.other.kill()
+		if t.Failed() {
+			t.Logf("the log of the other:\n%s", m.other.log.String())
+		}
+	})
+	m.standBy()
+	return m
+}
+
+// standBy starts the other one, which waits.
+func (m *machines) standBy() {
+	m.t.Helper()
+	n := strings.Count(m.other.log.String(), "standing by until it ends")
+	m.other.start()
+	m.other.logs("standing by until it ends", n+1)
+	m.takes = strings.Count(m.other.log.String(), "this one takes over")
+}
+
+// swap has the siege be of the other gateway, once that has taken over what one began to lose at that time.
+func (m *machines) swap(lost time.Time) {
+	m.t.Helper()
+	m.other.logs("this one takes over", m.takes+1)
+	m.took = append(m.took, time.Since(lost))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.testGateway, m.other = m.other, m.testGateway
+}
+
+// freeze stops the process of the gateway where it is, as a machine that sleeps does. It goes on when thaw is called,
+// and then ends by itself.
+func (m *machines) freeze() (thaw func()) {
+	m.t.Helper()
+	frozen := m.proc
+	if err := frozen.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		m.t.Fatal(err)
+	}
+	return func() {
+		m.t.Helper()
+		if err := frozen.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			m.t.Fatal(err)
+		}
+		select {
+		case <-frozen.ended:
+		case <-time.After(waitTime):
+			m.t.Fatal("a gateway that another one has taken over goes on")
+		}
+		if code := frozen.cmd.ProcessState.ExitCode(); code != exitFailure {
+			m.t.Errorf("it ended with %d", code)
+		}
+	}
+}
+
+// What one gateway leaves another one finishes: nothing is lost, and nothing done twice, whether the first was killed,
+// told to end, or stood still and comes back.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	m := newMachines(t, 2)
+	t.Run("told to end while it stands by", func(t *testing.T) {
+		if code := m.other.stop(); code != 0 {
+			t.Errorf("it ended with %d", code)
+		}
+		m.standBy()
+	})
+	for _, s := range []strike{
+		{"killed in mid-answer", "slow", nth(1, "chunk 3")},
+		{"killed after a tool", "tool", nth(2, "model asked")},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			m.killAt(s.kill, func() { m.tell(0, s.kind); m.tell(1, "plain") })
+			m.tell(0, "plain")
+			m.swap(time.Now())
+			m.answered()
+			m.standBy()
+		})
+	}
+	t.Run("told to end", func(t *testing.T) {
+		m.tell(0, "slow")
+		lost := time.Now()
+		if code := m.stop(); code != 0 {
+			t.Errorf("it ended with %d", code)
+		}
+		m.swap(lost)
+		m.answered()
+		m.standBy()
+	})
+	t.Run("asleep in mid-answer", func(t *testing.T) {
+		var thaw func()
+		began := make(chan bool, 1)
+		m.mu.Lock()
+		m.siege.kill = func(point string) bool {
+			if point == "chunk 3" {
+				m.siege.kill = nil
+				thaw = m.freeze()
+				began <- true
+			}
+			return false
+		}
+		m.mu.Unlock()
+		m.tell(0, "slow")
+		m.tell(1, "plain")
+		<-began
+		m.swap(time.Now())
+		m.tell(0, "plain")
+		m.answered()
+		thaw()
+		m.tell(1, "plain")
+		m.answered()
+		if log := m.other.log.String(); !strings.Contains(log, "another one may have taken over") {
+			t.Error("it does not say why it ended")
+		}
+	})
+	m.lift()
+	t.Logf("it took %v", m.took)
+}
+
+// Over many takings over, each message is answered once, and in order (P1, P5, P6, P9).
+func TestTortureTakeOver(t *testing.T) {
+	t.Parallel()
+	rnd := seeded(t)
+	m := newMachines(t, 3)
+	m.slow = 30 * time.Millisecond
+	talk := func() {
+		for range 1 + rnd.IntN(3) {
+			m.tell(rnd.IntN(3), []string{"plain", "plain", "tool", "tool", "tell", "slow"}[rnd.IntN(6)])
+		}
+	}
+	for range bouts(3, 200) {
+		var thaw func()
+		switch rnd.IntN(4) {
+		case 0:
+			talk()
+			lost := time.Now()
+			thaw = m.freeze()
+			m.swap(lost)
+		case 1:
+			talk()
+			lost := time.Now()
+			m.stop()
+			m.swap(lost)
+		default:
+			m.killAt(sometime(rnd), talk)
+			m.swap(time.Now())
+		}
+		talk()
+		m.answered()
+		if thaw != nil {
+			thaw()
+		}
+		m.standBy()
+	}
+	m.lift()
+	slices.Sort(m.took)
+	t.Logf("%d takings over, %v messages; half of them took %v, the longest %v", len(m.took), m.asked, m.took[len(m.took)/2], m.took[len(m.took)-1])
+}

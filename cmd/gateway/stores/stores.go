@@ -1,0 +1,95 @@
+// Package stores opens the store that the config names, if it is not the file of the data folder, and examines it.
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"parley/doctor"
+	"parley/handover"
+	"parley/store"
+	"parley/store/bolt"
+	"parley/store/bolt/dirlock"
+)
+
+// A Place is where the gateway that opens a store runs.
+type Place struct {
+	Dir      string        // the data folder
+	Patience time.Duration // with a command that has the folder and soon ends
+	Brief    bool          // this is a command that soon ends
+	Log      *slog.Logger
+	Stderr   io.Writer   // told of a wait
+	Stopped  func(error) // see [store.Host]
+}
+
+// IsFile reports whether driver keeps everything in a file of the data folder.
+func IsFile(driver any) bool {
+	_, ok := driver.(*bolt.Config)
+	return ok
+}
+
+// CheckFile returns an error unless driver, whose type is named so, keeps everything in a file: commands make copies of
+// that, and restore them.
+func CheckFile(driver any, name string) error {
+	if IsFile(driver) {
+		return nil
+	}
+	return fmt.Errorf(`this needs the store to be a file: "store": { "type": "bolt" }, and not %q`, name)
+}
+
+// Open opens the store of driver. It has the data folder for itself, until unlock is called (P17).
+func Open(ctx context.Context, driver store.Driver, p Place) (s store.Store, unlock func() error, err error) {
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	unlock, err = dirlock.Wait(ctx, p.Dir, p.Brief, p.Patience, p.Log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = p.open(ctx, driver); err != nil {
+		return nil, nil, errors.Join(err, unlock())
+	}
+	return s, unlock, nil
+}
+
+func (p Place) open(ctx context.Context, driver store.Driver) (store.Store, error) {
+	if err := handover.Check(p.Dir); err != nil {
+		return nil, err
+	}
+	waited := false
+	s, err := driver.Open(ctx, store.Host{Log: p.Log, Brief: p.Brief, Stopped: p.Stopped, Waiting: func(holder string) {
+		waited = true
+		p.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)
+		if !p.Brief {
+			fmt.Fprintf(p.Stderr, standingBy, holder)
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if waited {
+		p.Log.Info("the other gateway has ended; this one takes over")
+	}
+	return s, nil
+}
+
+const standingBy = "Another gateway uses the store: %s. This one stands by, and takes over when that one ends.\n"
+
+// Check is what the doctor finds: of the servers of driver, or of file if it has none.
+func Check(ctx context.Context, driver any, file doctor.Store, running doctor.Gateway) doctor.Finding {
+	servers, ok := driver.(store.Examiner)
+	if !ok {
+		return file.Check(ctx, running)
+	}
+	well, err := servers.Examine(ctx)
+	if err != nil {
+		const advice = "mend that; a gateway that runs waits meanwhile, and loses nothing"
+		return doctor.Finding{Status: doctor.Fail, Text: err.Error(), Advice: advice}
+	}
+	return doctor.Finding{Status: doctor.OK, Text: well}
+}

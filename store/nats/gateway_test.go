@@ -1,0 +1,144 @@
+package nats_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/store"
+	"parley/store/nats"
+	"parley/store/nats/natstest"
+)
+
+// One gateway uses a Store, and another one stands by. Once it may have taken over, nothing that the first does has an
+// effect any more, whether that has noticed or not.
+func TestStandBy(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, natstest.Listening(t))
+	p := startProxy(t, srv)
+	const leaseTime = 1500 * time.Millisecond
+	ctx := t.Context()
+	configAt := func(address string) *nats.Config {
+		cfg := nats.WithLeaseTime(nats.Config{URL: address}, leaseTime)
+		return &cfg
+	}
+	stopped := make(chan error, 1)
+	first, err := configAt(p.address()).Open(ctx, store.Host{
+		Stopped: func(err error) { stopped <- err },
+		Waiting: func(holder string) { t.Errorf("it waits for %s", holder) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := first.Bucket("b").Put(ctx, "k", []byte("first"), store.Any); err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = configAt(srv.ClientURL()).Open(ctx, store.Host{Brief: true})
+	if err == nil || !strings.Contains(err.Error(), "in use by another gateway, process ") {
+		t.Errorf("a command beside a gateway: %v", err)
+	}
+	if text, err := configAt(srv.ClientURL()).Examine(ctx); err != nil || !strings.Contains(text, "used by: process ") {
+		t.Errorf("Examine = %q, %v", text, err)
+	}
+
+	type opened struct {
+		store store.Store
+		err   error
+	}
+	second := make(chan opened, 1)
+	waiting := make(chan string, 1)
+	go func() {
+		s, err := configAt(srv.ClientURL()).Open(ctx, store.Host{Waiting: func(holder string) { waiting <- holder }})
+		second <- opened{s, err}
+	}()
+	if holder := <-waiting; !strings.Contains(holder, "process ") {
+		t.Errorf("it waits for %q", holder)
+	}
+	if err := store.Usable(first); err != nil {
+		t.Errorf("Usable = %v", err)
+	}
+	p.stall(true)
+	o := <-second
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	defer o.store.Close()
+	p.stall(false)
+	if err := store.Usable(first); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Usable of a Store that was taken over = %v", err)
+	}
+	if _, err := first.Bucket("b").Put(ctx, "k", []byte("late"), store.Any); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Put in a Store that was taken over = %v", err)
+	}
+	if err := <-stopped; !strings.Contains(err.Error(), "start it again to stand by") {
+		t.Errorf("Stopped was told %v", err)
+	}
+	if val, _, err := o.store.Bucket("b").Get(ctx, "k"); string(val) != "first" || err != nil {
+		t.Errorf("Get = %q, %v", val, err)
+	}
+}
+
+// A gateway that stands by can be told to end.
+func TestStandByEnds(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, natstest.Listening(t))
+	cfg := &nats.Config{URL: srv.ClientURL()}
+	if text, err := cfg.Examine(t.Context()); err != nil || !strings.Contains(text, "used by: no gateway") {
+		t.Errorf("Examine = %q, %v", text, err)
+	}
+	first, err := cfg.Open(t.Context(), store.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = cfg.Open(ctx, store.Host{Waiting: func(string) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Open = %v", err)
+	}
+}
+
+// A gateway that takes over has all locks of the one before at once, and so its work.
+func TestWorkAfterTakeOver(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, natstest.Listening(t))
+	p := startProxy(t, srv)
+	const leaseTime = 8 * time.Second
+	ctx := t.Context()
+	cut := nats.WithLeaseTime(nats.Config{URL: p.address()}, leaseTime)
+	first, err := cut.Open(ctx, store.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := first.Queue("q").Push(ctx, "id", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Queue("q").Pull(ctx); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := first.Lock(ctx, "l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stall(true)
+	other := nats.WithLeaseTime(nats.Config{URL: srv.ClientURL()}, leaseTime)
+	second, err := other.Open(ctx, store.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	soon, cancel := context.WithTimeout(ctx, leaseTime/2)
+	defer cancel()
+	if item, err := second.Queue("q").Pull(soon); item.ID != "id" || !item.Again || err != nil {
+		t.Errorf("Pull = %q, again: %v, %v", item.ID, item.Again, err)
+	}
+	if next, err := second.Lock(soon, "l"); err != nil || next.Fence <= lock.Fence {
+		t.Errorf("Lock = fence %d, %v, after %d", next.Fence, err, lock.Fence)
+	}
+	p.stall(false)
+}
