@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	g "maragu.dev/gomponents"
 
+	"parley/chat"
 	"parley/web/live"
+	"parley/web/webtest"
 )
 
 // A reader is sent what has changed, once; nothing is computed before there is one and
@@ -84,4 +87,69 @@ func TestFollow(t *testing.T) {
 	if err := s.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), nil); err == nil {
 		t.Error("a stream begins after the end")
 	}
+}
+
+// In a browser: who was signed out in another tab is told so, with a link, and the page asks no more. Whoever
+// signed in meanwhile and comes back has a page that is up to date. A refusal for another reason is tried again.
+func TestSignedOut(t *testing.T) {
+	ctx := webtest.Browser(t)
+	streams := live.New()
+	var status, asked atomic.Int64
+	status.Store(http.StatusServiceUnavailable)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<span id="live"></span><div data-live="/events"><p id="part"></p></div><script type="module" src="/assets/live.js"></script>`))
+	})
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if n := int(status.Load()); n != http.StatusOK {
+			w.WriteHeader(n)
+			return
+		}
+		parts := func(context.Context) ([]live.Part, error) { return []live.Part{{ID: "part", Node: g.Text("new")}}, nil }
+		if err := streams.Serve(w, r, live.Follow(10*time.Millisecond, parts)); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, rt := range live.Routes() {
+		mux.HandleFunc(rt.Pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := rt.Handle(w, r, chat.Sender{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	t.Cleanup(streams.Close) // before it, which waits for them
+	// The page waits 3 s between two tries, and what it does at that moment is all that this test is about.
+	const quick = `(window.setTimeout = ((set) => (go) => set(go, 20))(setTimeout), true)`
+	show := func(hidden string) {
+		t.Helper()
+		script := `(Object.defineProperty(document, "hidden", {value: ` + hidden + `, configurable: true}), document.dispatchEvent(new Event("visibilitychange")), true)`
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := chromedp.Do(ctx, chromedp.Navigate(server.URL)); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Until(ctx, t, quick+` && document.getElementById("live").textContent === "No connection, trying again"`)
+	status.Store(http.StatusOK)
+	webtest.Until(ctx, t, `document.getElementById("live").textContent === "Live" && document.getElementById("part").textContent === "new"`)
+	show("true")
+	status.Store(http.StatusUnauthorized)
+	show("false")
+	webtest.Until(ctx, t, `document.getElementById("live").textContent === "You are signed out. Sign in" && document.querySelector("#live a").pathname === "/signin"`)
+	before := asked.Load()
+	if _, err := chromedp.Run(ctx, chromedp.Sleep(500*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != before {
+		t.Errorf("it asks %d times more", n-before)
+	}
+	status.Store(http.StatusOK)
+	show("true")
+	show("false")
+	webtest.Until(ctx, t, `document.getElementById("live").textContent === "Live"`)
 }

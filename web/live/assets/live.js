@@ -3,10 +3,11 @@ const page = document.querySelector("[data-live]");
 const light = document.getElementById("live");
 let source;
 
-function say(state, words) {
-  if (!light || light.textContent === words) return;
+function say(state, ...words) {
+  const text = words.map((part) => part.textContent ?? part).join("");
+  if (!light || light.textContent === text) return;
   light.className = "state " + state;
-  light.textContent = words;
+  light.replaceChildren(...words);
 }
 
 // The element that has the focus is found again by what it does, and otherwise by its place.
@@ -45,13 +46,37 @@ function follow() {
   if (source || document.hidden) return;
   source = new EventSource(page.dataset.live);
   source.addEventListener("open", () => say("good", "Live"));
-  source.addEventListener("error", () => {
+  source.addEventListener("error", async ({ target }) => {
+    if (target.readyState === EventSource.CLOSED) { // it was refused, as by a gateway that shuts down
+      const out = await isSignedOut();
+      if (target !== source) return; // nobody looks any more, or somebody looks again
+      if (out) return signedOut();
+      rest();
+      setTimeout(follow, 3000);
+    }
     say("warn", "No connection, trying again");
-    if (source.readyState !== EventSource.CLOSED) return;
-    rest(); // it was refused, as by a gateway that shuts down
-    setTimeout(follow, 3000);
   });
   source.addEventListener("part", (event) => replace(JSON.parse(event.data)));
+}
+
+// isSignedOut finds out whether events were refused for that, which EventSource does not tell.
+async function isSignedOut() {
+  const asking = new AbortController();
+  try {
+    return (await fetch(page.dataset.live, { signal: asking.signal })).status === 401;
+  } catch {
+    return false; // there is no connection
+  } finally {
+    asking.abort();
+  }
+}
+
+// signedOut asks nothing any more until somebody comes to look again, who may have signed in.
+function signedOut() {
+  const link = document.createElement("a");
+  link.href = "/signin";
+  link.textContent = "Sign in";
+  say("bad", "You are signed out. ", link);
 }
 
 function rest() {
