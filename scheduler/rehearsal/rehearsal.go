@@ -60,6 +60,7 @@ type Job struct {
 	Runs    int         `json:"runs"`
 	Skipped int         `json:"skipped,omitempty"` // times at which the run before would not have ended
 	Times   []time.Time `json:"times"`             // of the runs, at most MaxTimes
+	Days    []Day       `json:"days"`              // that have runs, all of them
 	Known   bool        `json:"known"`             // there is a history, or no model is asked
 	// What a run takes, on average of those that there were.
 	RunTokens  int     `json:"run_tokens"`
@@ -68,6 +69,13 @@ type Job struct {
 	Tokens     int     `json:"tokens"` // of all runs
 	Cost       float64 `json:"cost"`
 	Answer     *Answer `json:"answer,omitempty"` // if the model was asked
+}
+
+// A Day says how often a job runs between two midnights.
+type Day struct {
+	Runs  int       `json:"runs"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 }
 
 // An Answer is what came of asking a job once.
@@ -140,6 +148,7 @@ type account struct {
 func (f *forecast) add(ctx context.Context, j scheduler.Job) {
 	told := Job{
 		ID: j.ID, Name: j.Name, System: j.System, Apart: j.Isolated, When: j.Schedule.Words(), Times: []time.Time{},
+		Days: []Day{},
 	}
 	if j.At != (chat.Address{}) {
 		told.To = string(j.At.Session())
@@ -161,6 +170,7 @@ func (f *forecast) add(ctx context.Context, j scheduler.Job) {
 		if len(told.Times) < MaxTimes {
 			told.Times = append(told.Times, due)
 		}
+		told.count(due.In(f.Zone))
 		if !exact {
 			f.warn("clock", j.ID, "%s: the clock goes forward over its time; it runs at %s", j.Name,
 				due.Format("Mon 2 Jan 15:04"))
@@ -180,6 +190,19 @@ func (f *forecast) add(ctx context.Context, j scheduler.Job) {
 	}
 	f.report.Jobs = append(f.report.Jobs, told)
 	f.warnJob(ctx, j, told, night)
+}
+
+// count adds a run to its day.
+func (j *Job) count(due time.Time) {
+	year, month, day := due.Date()
+	if n := len(j.Days); n > 0 {
+		if y, m, d := j.Days[n-1].Last.Date(); y == year && m == month && d == day {
+			j.Days[n-1].Runs++
+			j.Days[n-1].Last = due
+			return
+		}
+	}
+	j.Days = append(j.Days, Day{Runs: 1, First: due, Last: due})
 }
 
 // NotCounted says that nobody knows yet what n jobs take.

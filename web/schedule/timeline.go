@@ -101,10 +101,11 @@ func midnight(t time.Time, later int) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day()+later, 0, 0, 0, 0, t.Location())
 }
 
-// A mark is what a job does in a day: one run, or several.
+// A mark is what a job does in a day: one run, or several from the first to the last.
 type mark struct {
-	job   rehearsal.Job
-	times []time.Time
+	job         rehearsal.Job
+	first, last time.Time
+	runs        int
 }
 
 // maxMarks is how many runs of a job in a day are shown one by one.
@@ -125,27 +126,31 @@ func (v *view) day(begin, end time.Time, isToday bool) g.Node {
 	var marks []mark
 	var ticks g.Group
 	for _, j := range v.week.Jobs {
+		i := slices.IndexFunc(j.Days, func(d rehearsal.Day) bool { return !d.First.Before(begin) && d.First.Before(end) })
+		if i < 0 {
+			continue
+		}
 		var times []time.Time
 		for _, t := range j.Times {
 			if !t.Before(begin) && t.Before(end) {
 				times = append(times, t.In(v.zone))
 			}
 		}
-		ticks = append(ticks, v.ticks(j.ID, times))
-		if len(times) > maxMarks {
-			marks = append(marks, mark{j, times})
+		whole := mark{j, j.Days[i].First.In(v.zone), j.Days[i].Last.In(v.zone), j.Days[i].Runs}
+		if len(times) < whole.runs { // there are too many to list
+			ticks = append(ticks, v.stretch(whole))
+		} else {
+			ticks = append(ticks, v.ticks(j.ID, times))
+		}
+		if whole.runs > maxMarks {
+			marks = append(marks, whole)
 			continue
 		}
 		for _, t := range times {
-			marks = append(marks, mark{j, []time.Time{t}})
+			marks = append(marks, mark{j, t, t, 1})
 		}
 	}
-	slices.SortStableFunc(marks, func(a, b mark) int {
-		if a.job.System != b.job.System { // what people did not ask for comes last
-			return map[bool]int{true: 1, false: -1}[a.job.System]
-		}
-		return a.times[0].Compare(b.times[0])
-	})
+	slices.SortStableFunc(marks, func(a, b mark) int { return a.first.Compare(b.first) })
 	title := begin.Format("Mon 2 Jan")
 	if isToday {
 		title = "Today"
@@ -168,16 +173,22 @@ func (v *view) ticks(id string, times []time.Time) g.Group {
 	return g.Map(times, func(t time.Time) g.Node { return tick(v.hue(id), t.Hour()*60+t.Minute(), 12) })
 }
 
+// stretch shows on the strip of a day from when to when a job runs.
+func (v *view) stretch(m mark) g.Node {
+	from := m.first.Hour()*60 + m.first.Minute()
+	return tick(v.hue(m.job.ID), from, m.last.Hour()*60+m.last.Minute()-from+12)
+}
+
 func tick(class string, minute, width int) g.Node {
 	return g.El("rect", h.Class(class), g.Attr("x", strconv.Itoa(minute)), h.Width(strconv.Itoa(width)), h.Height("16"))
 }
 
 func (v *view) mark(m mark) g.Node {
-	at := m.times[0].Format("15:04")
+	at := m.first.Format("15:04")
 	many := ""
-	if n := len(m.times); n > 1 {
-		at += "–" + m.times[n-1].Format("15:04")
-		many = fmt.Sprintf(" × %d", n)
+	if m.runs > 1 {
+		at += "–" + m.last.Format("15:04")
+		many = fmt.Sprintf(" × %d", m.runs)
 	}
 	return h.Li(h.A(h.Class("mark "+v.hue(m.job.ID)), h.Href("#job-"+m.job.ID),
 		h.Time(g.Text(at)),
