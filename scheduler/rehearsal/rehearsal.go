@@ -222,7 +222,7 @@ func (r Report) AskTakes() (takes string, asked int) {
 	tokens, asked, unknown := r.AskEstimate()
 	switch {
 	case unknown > 0 && tokens == 0:
-		return "a number of tokens that is not known yet, as they have not run", asked
+		return "a number of tokens that is not known yet, as none has run", asked
 	case unknown > 0:
 		return fmt.Sprintf("about %d tokens by their history; %s", tokens, NotCounted(unknown)), asked
 	}

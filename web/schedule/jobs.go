@@ -218,13 +218,13 @@ func (v *view) buttons(j scheduler.Job) g.Node {
 	run := layout.PostButton(at+"/run", "Run now", "")
 	toggle := h.Button(h.Data("patch", at), h.Data("body", `{"enabled":false}`), g.Text("Pause"))
 	if j.Off {
-		run = layout.PostButton(at+"/run?force=1", "Run now", j.Name+" is paused. Run it once anyway?")
+		run = layout.PostButton(at+"/run?force=1", "Run now", "“"+j.Name+"” is paused. Run it once anyway?")
 		toggle = h.Button(h.Data("patch", at), h.Data("body", `{"enabled":true}`), g.Text("Resume"))
 	}
 	if j.System {
 		return h.Div(h.Class("actions"), run)
 	}
-	return h.Div(h.Class("actions"), toggle, run, layout.DeleteButton(at, "Remove", "Remove "+j.Name+"?"))
+	return h.Div(h.Class("actions"), toggle, run, layout.DeleteButton(at, "Remove", "Remove “"+j.Name+"”?"))
 }
 
 // details says what a job does and how.

@@ -70,8 +70,12 @@ func tokensOf(r rehearsal.Report) string {
 // askQuestion says what asking each job once takes.
 func askQuestion(r rehearsal.Report) string {
 	takes, n := r.AskTakes()
-	return fmt.Sprintf("Ask the model once for each of %s? That takes %s. Nothing is sent, and files are changed in "+
-		"a copy only.", count(n, "job"), takes)
+	whom := "for " + count(n, "job")
+	if n != 1 {
+		whom = "for each of " + count(n, "job")
+	}
+	return fmt.Sprintf("Ask the model once %s? That takes %s. Nothing is sent, and files are changed in a copy only.",
+		whom, takes)
 }
 
 // warnings shows what would go wrong.
