@@ -71,7 +71,7 @@ func TestBrowserTools(t *testing.T) {
 
 	goTo("/admin/policy?type=role&value=owner")
 	js(`window.before = true; document.getElementsByName("state:custom")[0].value = "off"; document.getElementsByName("tool:text_len")[0].value = "net"; document.querySelector("form[data-post] button.main").click()`)
-	until(`!window.before && document.readyState === "complete" && document.getElementsByName("tool:text_len")[0]?.value === "net" && document.getElementsByName("state:custom")[0].value === "off"`)
+	until(`!window.before && document.readyState === "complete" && document.getElementsByName("tool:text_len")[0]?.value === "net" && document.getElementsByName("state:custom")[0].value === "off" && document.getElementById("said").textContent === "The policy was saved."`)
 	c, err := f.cfg.Gateway.ToolAdmin.Policy.Of(t.Context(), policy.Target{Type: policy.Role, Value: "owner"})
 	must(err)
 	if off := c.ForcedCategoryStates["custom"]; off == nil || *off {

@@ -41,6 +41,31 @@ function show(id, told) {
   section.scrollIntoView({ block: "nearest" });
 }
 
+// again loads the page anew, which then says what was done, and is still where it was moved to.
+function again(words) {
+  try {
+    sessionStorage.setItem("done", JSON.stringify({ page: location.pathname + location.search, words, y: scrollY }));
+    history.scrollRestoration = "manual";
+  } catch {} // the browser keeps nothing
+  location.reload();
+}
+
+// goOn is the other half of again.
+function goOn() {
+  let done;
+  try {
+    done = JSON.parse(sessionStorage.getItem("done"));
+    sessionStorage.removeItem("done");
+  } catch {}
+  if (done?.page !== location.pathname + location.search) return;
+  const height = document.documentElement.scrollHeight;
+  said.textContent = done.words;
+  // What is said stands above what was looked at, and moves it down.
+  if (done.y > 0) scrollTo({ top: done.y + document.documentElement.scrollHeight - height, behavior: "instant" });
+  addEventListener("load", () => setTimeout(() => (history.scrollRestoration = "auto"))); // until then it would move
+}
+goOn();
+
 async function go(element, method, path, body) {
   if (element.dataset.sure && !confirm(element.dataset.sure)) return;
   said.textContent = "";
@@ -49,7 +74,8 @@ async function go(element, method, path, body) {
     if (told?.link ?? told?.secret) tell(told);
     else if (told?.said) say(told.said);
     else if (element.dataset.show) show(element.dataset.show, told.data);
-    else location.assign(element.dataset.then ?? told?.then ?? location.href);
+    else if (element.dataset.then ?? told?.then) location.assign(element.dataset.then ?? told.then);
+    else again(element.dataset.done ?? "Done.");
   } catch (err) {
     if (err.status === 409) for (const button of element.querySelectorAll("[data-conflict]")) button.hidden = false;
     said.textContent = err.message.replace(/\.?$/, ".");

@@ -215,16 +215,22 @@ func (v *view) runs(j scheduler.Job) g.Group {
 
 func (v *view) buttons(j scheduler.Job) g.Node {
 	at := layout.Path("api", "cron", j.ID)
-	run := layout.PostButton(at+"/run", "Run now", "")
-	toggle := h.Button(h.Data("patch", at), h.Data("body", `{"enabled":false}`), g.Text("Pause"))
+	name := "“" + j.Name + "”"
+	run := h.Button(h.Data("post", at+"/run"), h.Data("done", name+" was started."), g.Text("Run now"))
+	toggle := h.Button(h.Data("patch", at), h.Data("body", `{"enabled":false}`),
+		h.Data("done", name+" is paused."), g.Text("Pause"))
 	if j.Off {
-		run = layout.PostButton(at+"/run?force=1", "Run now", "“"+j.Name+"” is paused. Run it once anyway?")
-		toggle = h.Button(h.Data("patch", at), h.Data("body", `{"enabled":true}`), g.Text("Resume"))
+		run = h.Button(h.Data("post", at+"/run?force=1"), h.Data("done", name+" was started."),
+			layout.Confirmation(name+" is paused. Run it once anyway?"), g.Text("Run now"))
+		toggle = h.Button(h.Data("patch", at), h.Data("body", `{"enabled":true}`),
+			h.Data("done", name+" goes on."), g.Text("Resume"))
 	}
 	if j.System {
 		return h.Div(h.Class("actions"), run)
 	}
-	return h.Div(h.Class("actions"), toggle, run, layout.DeleteButton(at, "Remove", "Remove “"+j.Name+"”?"))
+	remove := h.Button(h.Data("delete", at), h.Data("done", name+" was removed."),
+		layout.Confirmation("Remove "+name+"?"), g.Text("Remove"))
+	return h.Div(h.Class("actions"), toggle, run, remove)
 }
 
 // details says what a job does and how.
