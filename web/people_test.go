@@ -133,7 +133,7 @@ func TestWrongCredential(t *testing.T) {
 		says string
 	}{
 		{asking{method: "POST", path: "/signin", body: `{"token":"wrong"}`}, "This token is invalid."},
-		{asking{method: "POST", path: "/signin", body: `{"code":"wrong"}`}, "This link is invalid or has expired."},
+		{asking{method: "POST", path: "/signin", body: `{"code":"wrong"}`}, "This link was already used, is invalid or has expired."},
 		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer sk-of-another-service"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","param":null,"type":"invalid_request_error"}}`},
 		{asking{path: "/v1/models"}, `"code":"invalid_api_key","message":"An API key is needed`},
 		{asking{method: "POST", path: "/v1/chat/completions", body: `{}`, header: http.Header{ownHeader: nil}}, `"message":"An API key is needed`},
