@@ -323,11 +323,21 @@ const enter = "\r"
 // enter presses the Enter key, as a keyboard does: what the page prevents does not happen.
 func (b *tab) enter(modifiers int64) {
 	b.Helper()
-	for _, typ := range []input.DispatchKeyEventType{"keyDown", "keyUp"} {
-		_, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{
-			Type: typ, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13, Modifiers: modifiers,
-		})
-		if err != nil {
+	b.press(input.DispatchKeyEventParams{Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13, Modifiers: modifiers})
+}
+
+// keys presses the keys of text, as enter does. What typed types arrives also where the page prevents it.
+func (b *tab) keys(text string) {
+	b.Helper()
+	for _, c := range text {
+		b.press(input.DispatchKeyEventParams{Key: string(c), Text: string(c)})
+	}
+}
+
+func (b *tab) press(key input.DispatchKeyEventParams) {
+	b.Helper()
+	for _, key.Type = range []input.DispatchKeyEventType{"keyDown", "keyUp"} {
+		if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, key); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -965,6 +975,10 @@ func conversations(t *testing.T, browser context.Context) {
 	b.click("#edit")
 	b.typed("#name", "never"+kb.Escape)
 	b.until(`document.querySelector("h1").innerText === "Weather at sea"`)
+	b.click("#edit")
+	b.keys("Storms at sea")
+	b.enter(0)
+	b.until(`document.querySelector("h1").innerText === "Storms at sea" && document.activeElement.id === "edit"`)
 	b.click("#new")
 	b.until(`location.pathname !== "/c/first" && document.querySelector("#state")?.dataset.text === ""`)
 	b.shot("new")

@@ -101,7 +101,7 @@ export function start() {
     clearTimeout(soon);
     soon = setTimeout(show, 250);
   });
-  $("find").onsubmit = (e) => (e.preventDefault(), show());
+  $("find").onsubmit = (e) => { e.preventDefault(); show(); };
   $("new").onclick = async () => {
     $("new").disabled = true;
     try {
@@ -118,11 +118,15 @@ export function start() {
       location.assign("/signin");
     } catch {} // it can be pressed again
   };
-  $("edit").onclick = () => editTitle(true);
-  $("rename").onsubmit = (e) => (e.preventDefault(), saveTitle());
-  $("name").oninput = () => $("name").setCustomValidity("");
-  $("name").onkeydown = (e) => e.key === "Escape" && (e.stopPropagation(), editTitle(false));
-  $("name").onblur = () => $("rename").hidden || document.hidden || saveTitle();
-  $("delete").onclick = () => confirmDelete();
+  $("edit").onclick = () => { editTitle(true); };
+  $("rename").onsubmit = (e) => { e.preventDefault(); saveTitle(); };
+  $("name").oninput = () => { $("name").setCustomValidity(""); };
+  $("name").onkeydown = (e) => {
+    if (e.key === "Escape") e.stopPropagation(), editTitle(false);
+  };
+  $("name").onblur = () => {
+    if (!$("rename").hidden && !document.hidden) saveTitle();
+  };
+  $("delete").onclick = () => { confirmDelete(); };
   $("sure").onclose = deleteConfirmed;
 }

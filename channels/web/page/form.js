@@ -17,7 +17,7 @@ export function prepare(form) {
     keep(formKey(form), all.map((c) => (hasCheck(c) ? c.checked : c.value)));
     say(target.closest("[data-field]"), "");
   };
-  form.onsubmit = (e) => e.preventDefault(); // the click on the button was the answer
+  form.onsubmit = (e) => { e.preventDefault(); }; // the click on the button was the answer
 }
 
 const two = (n) => String(n).padStart(2, "0");

@@ -92,8 +92,10 @@ function build() {
     make("p", { id: "notify-said", role: "status" }),
     make("div", { className: "bar" }, make("button", { type: "button", onclick: () => d.close() }, "Done")));
   document.body.append(d);
-  $("notify-on").onchange = ({ target }) => turn(() => (target.checked ? begin($("notify-private").checked) : forget()));
-  $("notify-private").onchange = ({ target }) => wanted() && turn(() => begin(target.checked));
+  $("notify-on").onchange = ({ target }) => { turn(() => (target.checked ? begin($("notify-private").checked) : forget())); };
+  $("notify-private").onchange = ({ target }) => {
+    if (wanted()) turn(() => begin(target.checked));
+  };
   return d;
 }
 

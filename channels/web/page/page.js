@@ -42,7 +42,7 @@ phone.start();
 unread.start();
 
 navigator.serviceWorker?.register("/app/worker.js", { scope: "/", updateViaCache: "none" }).catch(() => {}); // it is an extra
-$("bell").onclick = () => notify().then((n) => n.open());
+$("bell").onclick = () => { notify().then((n) => n.open()); };
 if (notifies()) notify().then((n) => n.start());
 
 addEventListener("keydown", (e) => {

@@ -34,7 +34,7 @@ async function showLines(li, card) {
   if (!text?.trim()) return;
   const lines = text.split("\n").slice(0, 7).map((line) => line.slice(0, 200)).join("\n");
   const open = make("button", { type: "button", ariaLabel: `Open ${card.download}` }, "Open");
-  open.onclick = () => import("./lightbox.js").then((l) => l.showText(card, open), () => card.click());
+  open.onclick = () => { import("./lightbox.js").then((l) => l.showText(card, open), () => card.click()); };
   li.classList.add("preview");
   li.prepend(make("pre", {}, lines));
   li.append(open);

@@ -28,7 +28,7 @@ export function step(a, s) {
   let box = a.querySelector(":scope > .steps");
   if (!box) {
     box = make("details", { className: "steps", open: true }, make("summary", {}, make("i", { className: "mark" }), make("span")), make("ul"));
-    box.firstChild.onclick = () => (box.dataset.mine = "");
+    box.firstChild.onclick = () => { box.dataset.mine = ""; };
     a.prepend(box);
   }
   const list = box.querySelector("ul");

@@ -120,8 +120,11 @@ export function add(list, entries = []) {
 // start listens to what brings files. It calls onChange when there are others, and onReady when one is uploaded.
 export function start(onChange, onReady) {
   [changed, ready] = [onChange, onReady];
-  $("attach").onclick = () => $("pick").click();
-  $("pick").onchange = () => (add($("pick").files), ($("pick").value = ""));
+  $("attach").onclick = () => { $("pick").click(); };
+  $("pick").onchange = () => {
+    add($("pick").files);
+    $("pick").value = "";
+  };
   addEventListener("paste", (e) => e.clipboardData.files.length && (e.preventDefault(), add(e.clipboardData.files)));
 
   const root = document.documentElement, carried = (e) => e.dataTransfer?.types.includes("Files");

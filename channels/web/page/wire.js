@@ -7,10 +7,11 @@ export const most = Number(maxFile);
 
 export const $ = (id) => document.getElementById(id);
 
-// make creates an element. Its children are text or elements, never markup.
+// make creates an element. Its children are text or elements, never markup. A handler is added as a listener: what it
+// returns means nothing.
 export function make(tag, set = {}, ...children) {
   const e = document.createElement(tag);
-  for (const [k, v] of Object.entries(set)) k in e ? (e[k] = v) : e.setAttribute(k, v);
+  for (const [k, v] of Object.entries(set)) typeof v === "function" ? e.addEventListener(k.slice(2), v) : k in e ? (e[k] = v) : e.setAttribute(k, v);
   e.append(...children);
   return e;
 }
@@ -280,11 +281,14 @@ export function upload(f, voice, progress) {
   const done = new Promise((take, fail) => {
     x.open("PUT", "/files?name=" + encodeURIComponent(f.name || "file") + (voice ? "&voice" : ""));
     for (const [k, v] of Object.entries(headers("application/octet-stream"))) x.setRequestHeader(k, v);
-    x.upload.onprogress = (e) => (alive(), e.lengthComputable && progress(e.loaded / e.total));
-    x.onload = () => (x.status < 300 ? take(JSON.parse(x.responseText)) : fail(refusal(x.status, x.responseText)));
-    x.onerror = () => fail(new Error("not now"));
-    x.onabort = () => fail(new Refused(0, "removed"));
-    x.onloadend = () => clearTimeout(stalled);
+    x.upload.onprogress = (e) => {
+      alive();
+      if (e.lengthComputable) progress(e.loaded / e.total);
+    };
+    x.onload = () => { x.status < 300 ? take(JSON.parse(x.responseText)) : fail(refusal(x.status, x.responseText)); };
+    x.onerror = () => { fail(new Error("not now")); };
+    x.onabort = () => { fail(new Refused(0, "removed")); };
+    x.onloadend = () => { clearTimeout(stalled); };
     alive();
     x.send(f);
   });

@@ -61,7 +61,7 @@ export function start() {
     submit();
   });
   const button = $("record"); // there if voice messages are understood
-  if (button) button.onclick = () => import("./voice.js").then((v) => v.record(submit), () => {}); // it can be pressed again
+  if (button) button.onclick = () => { import("./voice.js").then((v) => v.record(submit), () => {}); }; // it can be pressed again
   $("write").addEventListener("submit", (e) => (e.preventDefault(), submit()));
   $("try").onclick = ({ target }) => {
     if (!target.matches("button")) return;
