@@ -211,12 +211,30 @@ func answerToLeft(t *testing.T, browser context.Context) {
 func copies(t *testing.T, browser context.Context) {
 	h := newHome(t)
 	b := h.tab(t, browser)
-	m := b.tells(t, "Say it")
-	h.answers(t, m, "It is **so**.")
-	b.until(`document.querySelector("#entries .redo")`)
-	b.do(chromedp.Evaluate[chromedp.Void](`document.addEventListener("copy", () => { window.copied = getSelection().toString(); })`))
-	b.click(`#entries > :nth-child(2) [aria-label="Copy"]`)
-	b.until(`window.copied?.trim() === "It is so." && document.querySelector('[aria-label="Copied"]')`)
+	m := b.tells(t, "Say *it*")
+	const source = "It is **so**:\n\n- [x] $a^2$\n- [ ] 2\n\n```go\nfunc main() {}\n```"
+	h.answers(t, m, source)
+	b.until(`document.querySelector("#entries .redo") && document.querySelector(".code")`)
+	copied := func(when, js, want string, nth int) {
+		t.Helper()
+		eval[bool](b, `(window.copied = undefined, `+js+`, true)`)
+		b.click(fmt.Sprintf(`#entries > :nth-child(%d) footer [aria-label="Copy"]`, nth))
+		b.until(`window.copied !== undefined && document.querySelector('footer [aria-label="Copied"]')`)
+		if got := eval[string](b, `window.copied`); got != want {
+			t.Errorf("%s, %q is copied", when, got)
+		}
+		b.until(`!document.querySelector('footer [aria-label="Copied"]')`)
+	}
+	const clipboard = `navigator.clipboard.write = async ([item]) => { window.copied = await (await item.getType("text/plain")).text(); }`
+	const without = `navigator.clipboard.write = async () => { throw new Error("not allowed"); }, document.addEventListener("copy", () => { window.copied = getSelection().toString(); })`
+	copied("just written", clipboard, source, 2)
+	copied("the message", clipboard, "Say *it*", 1)
+	b.do(chromedp.Reload())
+	b.until(`document.querySelector("#entries .redo") && document.querySelector(".code")`)
+	copied("without a clipboard", without, source, 2)
+	b.do(chromedp.Reload())
+	b.until(`document.querySelector("#entries .redo") && document.querySelector(".code")`)
+	copied("saved", clipboard, source, 2)
 }
 
 // Of messages that were answered together one is changed: the agent is told the others again.

@@ -2,7 +2,7 @@
 // answer, and go back to an earlier version of either.
 
 import { $, call, icon, make, newID, talk } from "./wire.js";
-import { busy, extend, handlers, renew } from "./view.js";
+import { busy, extend, handlers, renew, sourceOf } from "./view.js";
 
 const scroll = $("scroll"), entries = $("entries");
 const url = (what) => `/c/${talk}/${what}`;
@@ -140,17 +140,35 @@ function edit(a) {
   area.setSelectionRange(area.value.length, area.value.length);
 }
 
-// copy copies the text of a, with its marks for programs that understand them.
-function copy(a, button) {
-  getSelection().selectAllChildren(a.querySelector(":scope > .text"));
-  document.execCommand("copy"); // works without https, too
-  getSelection().removeAllRanges();
+// copy puts what was written in a on the clipboard.
+async function copy(a, button) {
+  const source = sourceOf(a);
+  try {
+    await put(source);
+  } catch (e) {
+    return say(a, e.status ? e.message : "That did not work. Please try again.");
+  }
+  a.querySelector("footer .failed")?.remove();
   button.firstChild.replaceWith(icon("done"));
   button.ariaLabel = "Copied";
   setTimeout(() => {
     button.firstChild.replaceWith(icon("copy"));
     button.ariaLabel = "Copy";
   }, 1500);
+}
+
+// put puts on the clipboard what source resolves to. Some browsers only take what they are promised during the click.
+async function put(source) {
+  try {
+    return await navigator.clipboard.write([new ClipboardItem({ "text/plain": source.then((text) => new Blob([text], { type: "text/plain" })) })]);
+  } catch {} // without https, or without permission
+  const area = make("textarea", { value: await source }), before = document.activeElement;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  before?.focus({ preventScroll: true });
+  if (!done) throw new Error("the browser does not let us copy");
 }
 
 const isCommand = (a) => a.querySelector(":scope > .text").textContent.startsWith("/");

@@ -41,6 +41,17 @@ function clock(time) {
   time.title = at.toLocaleString([], { dateStyle: "full", timeStyle: "medium" });
 }
 
+const sources = new WeakMap(); // what was written in an article, which is Markdown if it is Parley's
+
+// sourceOf returns what was written in article a. Of an answer that came with the page the server knows it.
+export async function sourceOf(a) {
+  if (!sources.has(a)) {
+    const seq = Number(a.dataset.seq), { entries: es } = await call("GET", `/c/${talk}/before?seq=${seq + 1}`);
+    sources.set(a, es.find((e) => e.seq === seq).text);
+  }
+  return sources.get(a);
+}
+
 // write fills article a with entry e.
 function write(a, e) {
   const text = a.querySelector(":scope > .text");
@@ -50,6 +61,7 @@ function write(a, e) {
   if (e.replies) a.dataset.replies = e.replies;
   if (e.versions) Object.assign(a.dataset, { versions: e.versions.join(" "), version: e.version ?? 0 });
   e.who === "parley" ? render(text, e.html) : (text.textContent = e.text);
+  sources.set(a, e.text);
   const old = a.querySelector(":scope > .ask");
   if (old && (e.outcome || !e.ask)) keep(formKey(old), null);
   if (old?.contains(document.activeElement)) hold(a);
