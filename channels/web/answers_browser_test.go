@@ -17,7 +17,7 @@ import (
 func TestAnswersInBrowser(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"blocks": showsBlocks, "finished blocks stay": blocksStay, "what cannot be read": unreadable, "hostile": hostileBlocks, "loads when needed": loadsWhenNeeded, "receipts": showsReceipts,
+		"blocks": showsBlocks, "finished blocks stay": blocksStay, "what cannot be read": unreadable, "hostile": hostileBlocks, "loads when needed": loadsWhenNeeded, "receipts": showsReceipts, "tasks in tasks": indentsTasks, "without tools": startsAtTheEdge,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,5 +218,37 @@ func loadsWhenNeeded(t *testing.T, browser context.Context) {
 	b.until(`document.querySelector("math") && performance.getEntriesByType("resource").some((r) => r.name.endsWith("maths.css"))`)
 	if got := loaded(); got != "highlight.css,highlight.js,highlight.min.js,maths.css,maths.js,temml.min.js" {
 		t.Errorf("a formula loads %s", got)
+	}
+}
+
+// A task in a task stands below its words, not below its box.
+func indentsTasks(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	h.says(t, chat.Reply{ID: "tasks", Text: "- [ ] bake\n  - [x] flour\n  - [ ] salt\n    - [ ] coarse\n- [ ] eat"})
+	b.until(`document.querySelectorAll(".text li input").length === 5`)
+	left := eval[[]float64](b, `[...document.querySelectorAll(".text li input")].map((i) => i.getBoundingClientRect().left)`)
+	if left[1] < left[0]+20 || left[1] > left[0]+32 || left[2] != left[1] || left[3] < left[2]+20 || left[4] != left[0] {
+		t.Errorf("the boxes are at %v", left)
+	}
+}
+
+// What is seen below an answer while nobody points at it begins where the answer does.
+func startsAtTheEdge(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	r := b.tells(t, "Hello").Reply()
+	r.Text, r.Taken = "Good morning.", &chat.StepCounts{}
+	h.says(t, r)
+	b.until(`document.querySelector(".none")`)
+	for _, when := range []string{"just written", "saved"} {
+		if by := eval[float64](b, `document.querySelector(".none").getBoundingClientRect().left - document.querySelector(".parley > .text").getBoundingClientRect().left`); by < -1 || by > 1 {
+			t.Errorf("%s, it begins %v beside the answer", when, by)
+		}
+		if got := eval[string](b, `getComputedStyle(document.querySelector(".none"), "::before").content`); got != "none" {
+			t.Errorf("%s, %s separates it from what is not seen", when, got)
+		}
+		b.do(chromedp.Reload())
+		b.until(`document.querySelector(".none")`)
 	}
 }
