@@ -22,6 +22,12 @@ func (p *Pool) modelsFor(ctx context.Context, m chat.Message) (s Settings, name 
 	return s, name, err
 }
 
+// ModelAt returns the name of the model that answers from there.
+func (p *Pool) ModelAt(ctx context.Context, at chat.Address, from chat.Sender) (string, error) {
+	_, name, err := p.modelsFor(ctx, chat.Message{At: at, From: from})
+	return name, err
+}
+
 func chooseModel(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	id := m.Session()
 	s, now, err := p.modelsFor(ctx, m)

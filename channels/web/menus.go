@@ -29,17 +29,26 @@ func (m *menus) models(req request) ([]string, error) {
 	return c.cfg.Models(req.r.Context(), c.address(req.who.ID, ""), req.who)
 }
 
+// model returns the name of the model that answers the person of req in their conversation; "": nobody says.
+func (m *menus) model(req request) (string, error) {
+	if m.channel.cfg.Model == nil {
+		return "", nil
+	}
+	return m.channel.cfg.Model(req.r.Context(), req.room.address, req.who)
+}
+
 // A menuCommand is a slash command that the message box proposes.
 type menuCommand struct {
 	Name string `json:"name"`
 	Help string `json:"help"`
 }
 
-// serve sends them: commands, and the names of models.
+// serve sends them: commands, the names of models, and which of them answers.
 func (m *menus) serve(req request) error {
 	answer := struct {
 		Commands []menuCommand `json:"commands"`
 		Models   []string      `json:"models"`
+		Model    string        `json:"model"`
 	}{Commands: []menuCommand{}, Models: []string{}}
 	if cs := m.commands.Load(); cs != nil {
 		for _, command := range *cs {
@@ -51,5 +60,8 @@ func (m *menus) serve(req request) error {
 		return err
 	}
 	answer.Models = append(answer.Models, models...)
+	if answer.Model, err = m.model(req); err != nil {
+		return err
+	}
 	return req.writeJSON(http.StatusOK, answer)
 }

@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"parley/channels"
+	"parley/channels/web"
+	"parley/chat"
 	"parley/web/webtest"
 )
 
@@ -20,7 +23,7 @@ import (
 func TestMenus(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"commands": proposesCommands, "on a phone": proposesOnPhone, "models": proposesModels, "pin": pins, "export": exports,
+		"commands": proposesCommands, "on a phone": proposesOnPhone, "models": proposesModels, "model in use": marksModel, "pin": pins, "export": exports,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -30,8 +33,8 @@ func TestMenus(t *testing.T) {
 }
 
 // withCommands gives the home commands.
-func withCommands(t *testing.T) *home {
-	h := newHome(t)
+func withCommands(t *testing.T, change ...func(*web.Config)) *home {
+	h := newHome(t, change...)
 	err := h.SetCommands(t.Context(), []channels.Command{
 		{Name: "new", Help: "begin a new conversation"}, {Name: "stop", Help: "stop the answer under way"},
 		{Name: "model", Help: "show or choose the model"}, {Name: "tool", Help: "run a tool"}, {Name: "tools", Help: "what I can use"},
@@ -107,6 +110,45 @@ func proposesModels(t *testing.T, browser context.Context) {
 	if got := eval[string](b, `document.querySelector("#text").value`); got != "not sent yet" {
 		t.Errorf("the message box has %q", got)
 	}
+}
+
+// The model in use is marked, and the one that Enter chooses at first: that changes nothing.
+func marksModel(t *testing.T, browser context.Context) {
+	var now atomic.Pointer[string]
+	set := func(model string) { now.Store(&model) }
+	set("thorough")
+	h := withCommands(t, func(c *web.Config) {
+		c.Model = func(_ context.Context, at chat.Address, _ chat.Sender) (string, error) {
+			if at.Thread != "first" {
+				t.Errorf("the model of %v is asked for", at)
+			}
+			return *now.Load(), nil
+		}
+	})
+	b := h.tab(t, browser)
+	b.until(`document.activeElement.id === "text"`)
+	const marked = `[...document.querySelectorAll("#proposals:not([hidden]) li")].map((e) => [e.querySelector("b").innerText, e.innerText.includes("in use"), e.ariaSelected].join(" ")).join()`
+	b.click("#model")
+	b.until(marked + ` === "fast false false,thorough true true" && document.querySelector("#text").getAttribute("aria-activedescendant") === "proposal-1"`)
+	b.shot("menus-model")
+	b.enter(0)
+	b.until(`document.querySelector("#proposals").hidden`)
+	b.click("#model")
+	b.until(marked + ` === "fast false false,thorough true true"`)
+	b.do(chromedp.KeyEvent(kb.ArrowUp))
+	b.enter(0)
+	h.hears(t, "/model fast") // and nothing before
+	set("fast")
+	b.click("#model")
+	b.until(marked + ` === "fast true true,thorough false false"`)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.typed("#text", "/model fa")
+	b.until(marked + ` === "fast true true"`)
+	b.enter(0)
+	h.hears(t, "/model fast") // it was asked for by name
+	b.click("#model")
+	b.until(marked + ` === "fast true true,thorough false false"`)
+	webtest.Axe(b.ctx, b, "models")
 }
 
 // A pinned conversation is above the others, also for whoever loads the page, and not for others.

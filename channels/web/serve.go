@@ -78,7 +78,7 @@ func (c *Channel) routes() *http.ServeMux {
 		"GET /files/{file}/{name}":  c.downloadFile,
 		"GET /assets/{v}/{file}":    func(req request) error { return c.assets.Serve(req.w, req.r) },
 		"GET /c/{id}/export/{form}": exportConversation,
-		"GET /menus":                c.menus.serve,
+		"GET /c/{id}/menus":         c.menus.serve,
 		"POST /c/{id}/pin":          pinConversation,
 		"GET /c/{id}/steps":         pastSteps{c}.serve,
 		"GET /c/{id}/picture":       pastSteps{c}.servePicture,

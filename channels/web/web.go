@@ -58,6 +58,8 @@ type Config struct {
 
 	// Models returns the names of the models that who may choose; nil: none.
 	Models func(ctx context.Context, at chat.Address, who chat.Sender) ([]string, error)
+	// Model returns the name of the model that answers who there; nil: nobody says.
+	Model func(ctx context.Context, at chat.Address, who chat.Sender) (string, error)
 
 	// Steps returns the steps that led to a reply of a session; nil: nothing is known of them.
 	Steps func(ctx context.Context, id chat.SessionID, reply string) ([]chat.Step, error)

@@ -7,7 +7,7 @@ import { follow } from "./view.js";
 const text = $("text"), form = $("write");
 let menus; // what can be proposed; loaded when it is first needed
 
-const load = () => (menus ??= call("GET", "/menus").catch(() => (menus = undefined)));
+const load = () => (menus ??= call("GET", `/c/${talk}/menus`).catch(() => (menus = undefined)));
 
 // --- proposals above the message box: items {name, help, choose}
 
@@ -16,11 +16,11 @@ let items = [], at = 0, ofModels = false;
 
 function show(found) {
   items = found;
-  at = 0;
+  at = Math.max(0, items.findIndex((item) => item.current));
   list.hidden = !items.length;
   list.replaceChildren(...items.map((item, i) =>
     make("li", { id: "proposal-" + i, role: "option", onclick: () => pick(i), onpointerdown: (e) => e.preventDefault() },
-      make("b", {}, item.name), " ", make("span", {}, item.help))));
+      make("b", {}, item.name), " ", make("span", {}, ...(item.current ? [icon("done"), " in use"] : [item.help])))));
   move(0);
 }
 
@@ -53,14 +53,17 @@ function put(words) {
   text.dispatchEvent(new Event("input"));
 }
 
-const toModel = (name) => ({
-  name, help: "",
+// toModels returns the proposals of models, of which one may be in use.
+const toModels = (found, begin) => found.models.filter((m) => m.startsWith(begin)).map((name) => ({
+  name, help: "", current: name === found.model,
   choose() {
     if (text.value.startsWith("/model")) put("");
+    else if (name === found.model) return;
+    found.model = name;
     post({ id: newID(), text: "/model " + name, files: [], time: Date.now() });
     follow();
   },
-});
+}));
 
 // propose shows what fits to what is written.
 async function propose() {
@@ -69,7 +72,7 @@ async function propose() {
   const found = await load();
   if (!found || text.value !== words) return;
   ofModels = false;
-  if (model !== undefined) return show(command === "model" ? found.models.filter((m) => m.startsWith(model)).map(toModel) : []);
+  if (model !== undefined) return show(command === "model" ? toModels(found, model) : []);
   const begin = found.commands.filter((c) => c.name.startsWith(command));
   const within = found.commands.filter((c) => command && !c.name.startsWith(command) && (c.name + " " + c.help.toLowerCase()).includes(command));
   show([...begin, ...within].map(({ name, help }) => ({ name: "/" + name, help, choose: () => put(`/${name} `) })));
@@ -77,10 +80,12 @@ async function propose() {
 
 async function showModels() {
   if (ofModels && !list.hidden) return hide();
-  const found = await load();
+  const before = menus;
+  menus = undefined; // another one may have been chosen elsewhere
+  const found = (await load()) ?? (await (menus = before));
   if (!found) return;
   ofModels = true;
-  show(found.models.map(toModel));
+  show(toModels(found, ""));
   text.focus();
 }
 

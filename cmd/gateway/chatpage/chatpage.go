@@ -60,6 +60,7 @@ func New(c Config) (*web.Channel, error) {
 		Forget:    c.Forget,
 		Blocked:   c.Blocked,
 		Models:    c.Models,
+		Model:     c.Pool.ModelAt,
 		Hears:     c.Hears,
 		Steps:     timeline.Of(c.Pool, &c.Texts.Agent),
 		Notify:    pushes.New(c.Store, c.Log, c.Page),
