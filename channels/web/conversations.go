@@ -75,7 +75,7 @@ func (l *conversationList) set(ctx context.Context, at chat.Address, conv conver
 // to be appended to its log.
 func (l *conversationList) noteActivity(ctx context.Context, at chat.Address, conv conversation, e logEntry) error {
 	title := conv.Title
-	if title == "" && e.Who == whoPerson {
+	if title == "" && e.Who == whoPerson && !chat.IsShortCommand(e.Text) { // the model may be chosen first
 		title = titleOf(e)
 	}
 	unread := conv.Unread + 1

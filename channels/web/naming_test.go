@@ -45,6 +45,9 @@ func TestTitleOfAModel(t *testing.T) {
 	page := h.watch("ann", "first", "")
 	h.say("ann", "first", "message-1", "/status")
 	h.reply("ann", "first", "reply-1", "All is well.")
+	if got := h.titleOf("ann", "first"); got != "New conversation" {
+		t.Errorf("a command names it %q", got)
+	}
 	h.say("ann", "first", "message-2", "Why do the tides come twice a day?")
 	if _, err := h.Send(t.Context(), chat.Reply{ID: "sorry", To: h.address("ann", "first"), Text: "No model.", Failed: true}); err != nil {
 		t.Fatal(err)
@@ -53,7 +56,7 @@ func TestTitleOfAModel(t *testing.T) {
 	if _, err := h.Send(t.Context(), approval); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.titleOf("ann", "first"); got != "/status" {
+	if got := h.titleOf("ann", "first"); got != "Why do the tides come twice a day?" {
 		t.Errorf("the title is %q before the first answer", got)
 	}
 	h.reply("ann", "first", "reply-2", "The earth turns below **two** bulges.")
