@@ -372,11 +372,11 @@ func notifications(t *testing.T, browser context.Context) {
 // another version, which removes what the old one kept. A click on a notification opens the conversation.
 func worker(t *testing.T, browser context.Context) {
 	h := newHome(t)
-	b := h.tab(t, browser, "ERR_", "502")
+	b := h.tab(t, browser, "ERR_", "502", "404") // also of an icon that the browser asks for by itself
 	b.tells(t, "a private matter")
 	b.controlled()
 	const kept = `caches.keys().then(async (names) => { let all = []; for (const n of names) for (const r of await (await caches.open(n)).keys()) all.push(new URL(r.url).pathname); return names.length + " " + all.sort().join(" ") })`
-	if all := eval[string](b, kept); all != "1 /app/offline.css /app/offline.html" {
+	if all := eval[string](b, kept); all != "1 /app/offline.css /app/offline.html /app/offline.js" {
 		t.Errorf("the worker keeps %s", all)
 	}
 	before := eval[string](b, `caches.keys().then((n) => n.join())`)
@@ -388,7 +388,15 @@ func worker(t *testing.T, browser context.Context) {
 	b.shot("phone-offline")
 	h.away.Store(false)
 	b.click("a") // try again
-	b.until(`document.querySelector("#entries")?.innerText.includes("a private matter") && document.querySelector("#state").dataset.text === ""`)
+	const back = `document.querySelector("#entries")?.innerText.includes("a private matter") && document.querySelector("#state").dataset.text === ""`
+	b.until(back)
+	h.away.Store(true)
+	b.do(chromedp.Navigate(h.at + "/c/first"))
+	b.until(`document.querySelector("h1").textContent === "Parley is out of reach" && document.readyState === "complete"`)
+	b.offline(true)
+	h.away.Store(false)
+	b.offline(false)
+	b.until(back) // by itself
 
 	other, err := app.New("another version")
 	if err != nil {
@@ -397,7 +405,7 @@ func worker(t *testing.T, browser context.Context) {
 	h.app.Store(other)
 	b.do(chromedp.Reload())
 	b.until(`navigator.serviceWorker.controller && (caches.keys().then((n) => window.names = n.join()), window.names?.startsWith("parley-")) && !window.names.includes("` + before + `")`)
-	if all := eval[string](b, kept); all != "1 /app/offline.css /app/offline.html" {
+	if all := eval[string](b, kept); all != "1 /app/offline.css /app/offline.html /app/offline.js" {
 		t.Errorf("after an upgrade there is %s", all)
 	}
 

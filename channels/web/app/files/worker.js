@@ -2,7 +2,7 @@
 // private, and no page: only the files below, of this version.
 
 const cacheName = "parley-" + version;
-const files = ["/app/offline.html", "/app/offline.css"];
+const files = ["/app/offline.html", "/app/offline.css", "/app/offline.js"];
 
 self.addEventListener("install", (e) => {
   self.skipWaiting();
@@ -14,11 +14,11 @@ self.addEventListener("activate", (e) => e.waitUntil((async () => {
   await self.clients.claim();
 })()));
 
-// Only what is asked for while there is no connection is answered here: the page by the one that says so, and its look.
+// Only what is asked for while there is no connection is answered here: the page by the one that says so, and what that needs.
 self.addEventListener("fetch", (e) => {
   const { pathname, origin } = new URL(e.request.url);
   if (e.request.mode === "navigate" && e.request.method === "GET") e.respondWith(fetch(e.request).catch(() => caches.match(files[0])));
-  else if (origin === self.location.origin && pathname === files[1]) e.respondWith(fetch(e.request).catch(() => caches.match(files[1])));
+  else if (origin === self.location.origin && files.includes(pathname)) e.respondWith(fetch(e.request).catch(() => caches.match(pathname)));
 });
 
 const show = ({ title, text, tag, url }) => self.registration.showNotification(title, {
