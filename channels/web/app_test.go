@@ -25,7 +25,7 @@ import (
 func TestApp(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"drawer": drawer, "targets": targets, "keyboard": keyboard,
+		"drawer": drawer, "news at the menu": menuMark, "notice": noticeBelow, "targets": targets, "keyboard": keyboard,
 		"unread": unread, "away": away, "uploads": uploadsFail, "tab of somebody else": othersTab,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,6 +260,49 @@ func (b *tab) hide(is bool) {
 
 // allSeen: the gateway knows that all that was said was seen.
 const allSeen = `(fetch("/talks").then((r) => r.json()).then((all) => window.known = !all.some((t) => t.unread)), window.known)`
+
+// menuMark: on a phone, where the list is out of sight, the button to it says what is new in other conversations.
+func menuMark(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	b.phone()
+	const mark = `getComputedStyle(document.querySelector("#menu"), "::after").content`
+	says := func(text string) string { return fmt.Sprintf(`document.querySelector("#menu").ariaLabel === %q`, text) }
+	h.says(t, chat.Reply{ID: "a1", Text: "seen here"})
+	b.until(`document.querySelector("#entries").innerText.includes("seen here") && ` + mark + ` === "none" && ` + says("Conversations"))
+	h.says(t, chat.Reply{ID: "n1", Text: "The bread is done", To: h.Direct("owner")})
+	h.says(t, chat.Reply{ID: "n2", Text: "The soup, too", To: h.Direct("owner")})
+	b.until(mark + " === `\"2\"` && " + says("Conversations, 2 new"))
+	b.shot("phone-news")
+	b.do(chromedp.Navigate(h.at + "/c/notices"))
+	b.until(`document.querySelector("#entries")?.innerText.includes("The soup") && ` + mark + ` === "none"`)
+	h.says(t, chat.Reply{ID: "a2", Text: "And here"})
+	b.until(mark + " === `\"1\"`")
+	webtest.Axe(b.ctx, b, "news at the menu button")
+}
+
+// noticeBelow: what was just sent is not covered by the notice that there is no connection.
+func noticeBelow(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	for i := range 8 {
+		h.says(t, chat.Reply{ID: fmt.Sprint("old", i), Text: strings.Repeat("Said before. ", 30)})
+	}
+	b := h.tab(t, browser, "net::ERR_")
+	b.phone()
+	b.offline(true)
+	b.until(`document.querySelector("#state").innerText.startsWith("You are offline.")`)
+	b.typed("#text", "one")
+	b.click("#send")
+	b.until(`document.querySelector("#unsent").innerText.includes("Waiting to be sent")`)
+	b.shot("phone-notice")
+	const below = `document.querySelector("#state").getBoundingClientRect().top - document.querySelector("#unsent article").getBoundingClientRect().bottom`
+	if by := eval[float64](b, below); by < 0 {
+		t.Errorf("the notice covers %v of the message", -by)
+	}
+	b.offline(false)
+	h.hears(t, "one")
+	b.until(`document.querySelector("#state").innerText === "" && document.querySelector("#state").getBoundingClientRect().bottom <= document.querySelector("#write").getBoundingClientRect().top`)
+}
 
 // unread: what was said is marked as new in the list, in the title and on the icon until a tab that is in sight
 // shows it. Of the conversation that is open and in sight only a question counts, until it is answered.

@@ -1,7 +1,7 @@
 // What was not seen yet: marks in the list, a number in the title and on the icon of the tab. The conversation that
 // is open in a visible tab counts as seen, whatever was said in it, but for questions.
 
-import { call, make, talk } from "./wire.js";
+import { $, call, make, talk } from "./wire.js";
 
 const visible = () => document.visibilityState === "visible";
 
@@ -53,6 +53,10 @@ let shown = -1;
 function paint() {
   const n = list.reduce((sum, t) => sum + Math.max(t.id === talk && visible() ? 0 : (t.unread ?? 0), t.asks ?? 0), 0);
   document.title = n ? `(${n}) ${title}` : title;
+  const others = list.reduce((sum, t) => sum + (t.id === talk ? 0 : Math.max(t.unread ?? 0, t.asks ?? 0)), 0);
+  const menu = $("menu"); // all that is seen of the list on a phone
+  others ? (menu.dataset.news = others > 9 ? "9+" : others) : delete menu.dataset.news;
+  menu.ariaLabel = others ? `Conversations, ${others} new` : "Conversations";
   if (n === shown) return;
   shown = n;
   n ? navigator.setAppBadge?.(n).catch(() => {}) : navigator.clearAppBadge?.().catch(() => {});
