@@ -138,6 +138,10 @@ func looksIntoFiles(t *testing.T, browser context.Context) {
 	if got := eval[string](b, `[...document.querySelectorAll(".files li")].map((l) => l.dataset.kind).join()`); got != "picture,picture,picture,text,pdf,audio,other" {
 		t.Errorf("the files are %s", got)
 	}
+	const fills = `(a, i) => Math.abs(a.width - i.width) < 1 && Math.abs(a.height - i.height) < 1`
+	if !eval[bool](b, `[...document.querySelectorAll(".picture img")].every((i) => (`+fills+`)(i.parentNode.getBoundingClientRect(), i.getBoundingClientRect()))`) {
+		t.Error("a picture does not fill its tile")
+	}
 	if got := eval[string](b, `document.querySelector(".preview pre").textContent`); !strings.HasPrefix(got, "package main\n\nimport") || strings.Count(got, "\n") != 6 {
 		t.Errorf("the first lines are %q", got)
 	}
