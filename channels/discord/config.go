@@ -9,6 +9,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/network"
+	"parley/chat"
 	"parley/store"
 	"parley/texts"
 )
@@ -46,6 +47,15 @@ func isToken(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\n\f
 
 // CheckID implements [network.Driver].
 func (c *Config) CheckID(id string) error { return network.CheckNumericID(id) }
+
+// CheckChat implements [network.ChatChecker].
+func (c *Config) CheckChat(a chat.Address) error {
+	isThread := a.Thread == "" || snowflake.MatchString(a.Thread)
+	if !isThread || !snowflake.MatchString(strings.TrimPrefix(a.Chat, "@")) {
+		return errors.New("on Discord it is a number, that of a channel, or @ and that of a person")
+	}
+	return nil
+}
 
 // Check reports values that have the right type but cannot work.
 func (c *Config) Check(report func(key, problem string)) {

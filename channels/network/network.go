@@ -29,6 +29,13 @@ type Driver interface {
 	Build(h Host) (channels.Channel, error)
 }
 
+// A ChatChecker is a Driver that knows what the addresses of its network look like.
+type ChatChecker interface {
+	// CheckChat returns an error that says what an address must be, if a can never be the
+	// address of a chat.
+	CheckChat(a chat.Address) error
+}
+
 // A Host is what the gateway provides to a channel.
 type Host struct {
 	Name  string // of the entry in config.json, such as "telegram:work"

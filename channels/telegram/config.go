@@ -1,13 +1,16 @@
 package telegram
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
 	"os"
+	"strconv"
 
 	"parley/channels"
 	"parley/channels/network"
+	"parley/chat"
 	"parley/lazyregexp"
 	"parley/store"
 	"parley/texts"
@@ -67,6 +70,16 @@ func (c *Config) validate() error {
 
 // CheckID implements [network.Driver].
 func (c *Config) CheckID(id string) error { return network.CheckNumericID(id) }
+
+// CheckChat implements [network.ChatChecker].
+func (c *Config) CheckChat(a chat.Address) error {
+	thread, err := strconv.Atoi(cmp.Or(a.Thread, generalTopic))
+	if network.CheckNumericID(a.Chat) != nil || err != nil || thread <= 0 {
+		return errors.New("on Telegram it is a number, such as 123456 for a person or -100987654 for a group, " +
+			"and /7 after it for a topic")
+	}
+	return nil
+}
 
 // Check reports values that have the right type but cannot work.
 func (c *Config) Check(report func(key, problem string)) {

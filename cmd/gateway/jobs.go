@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"parley/agent"
 	"parley/agent/budget"
+	"parley/channels/network"
 	"parley/chat"
 	"parley/cmd/gateway/rehearse"
 	"parley/scheduler"
@@ -145,12 +147,24 @@ func (j jobHost) command(ctx context.Context, m chat.Message) (string, error) {
 
 // ownerAt returns the owner for whom a job is made that tells the session to.
 func (j jobHost) ownerAt(to string) (jobs.Asker, error) {
-	rules, err := j.app.now.Load().Rules()
+	c := j.app.now.Load()
+	rules, err := c.Rules()
 	if err != nil {
 		return jobs.Asker{}, err
 	}
 	office, _ := j.app.hub.OwnerChat()
-	return jobs.OwnerAt(rules.Owners(), office, to)
+	a, err := jobs.OwnerAt(rules.Owners(), office, to)
+	if err != nil || to == "" {
+		return a, err
+	}
+	if channel := c.Channels[a.At.Channel]; channel != nil { // it may be an owner's that is switched off
+		if checker, ok := channel.Driver.(network.ChatChecker); ok {
+			if err := checker.CheckChat(a.At); err != nil {
+				return jobs.Asker{}, fmt.Errorf("'%s' names no chat: %w", to, err)
+			}
+		}
+	}
+	return a, nil
 }
 
 // heartbeat returns the run of the job heartbeat.

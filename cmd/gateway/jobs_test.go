@@ -10,6 +10,8 @@ import (
 
 	"parley/audit"
 	"parley/channels"
+	"parley/channels/discord"
+	"parley/channels/telegram"
 	"parley/chat"
 	"parley/config"
 	"parley/redact"
@@ -74,7 +76,9 @@ func (mailbox) Direct(id string) chat.Address { return chat.Address{Chat: "@" + 
 // R-S24: jobs that are made for a chat from outside it are those of the owner
 // there, and no memory of theirs goes where others read.
 func TestRS24OwnerAt(t *testing.T) {
-	c := &config.Config{Owners: []string{"console", "web", "telegram:1", "telegram:3", "discord:77"}}
+	c := &config.Config{Owners: []string{"console", "web", "telegram:1", "telegram:3", "discord:77"}, Channels: map[string]*config.Channel{
+		"telegram": {Driver: new(telegram.Config)}, "discord": {Driver: new(discord.Config)},
+	}}
 	h := &gateway{hub: channels.NewHub(channels.Config{Store: mem.New(), Log: slog.New(slog.DiscardHandler)})}
 	h.now.Store(c)
 	access, err := c.Rules()
@@ -88,6 +92,9 @@ func TestRS24OwnerAt(t *testing.T) {
 		"telegram:2":         `{telegram 2 } by "1" among others`,
 		"telegram:3":         `{telegram 3 } by "3"`,
 		"telegram:-100/7":    `{telegram -100 7} by "1" among others`,
+		"telegram:ID":        "", // what can be no chat there
+		"telegram:1/x":       "",
+		"discord:anna":       "",
 		"discord:@77":        `{discord @77 } by "77"`,
 		"console:local":      `{console local } by ""`,
 		"web:owner/notices":  `{web owner notices} by "owner"`,
