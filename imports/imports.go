@@ -133,8 +133,9 @@ func (r *reading) checkOwners(owners []string) error {
 	for _, owner := range owners {
 		channel, id, _ := cutLast(owner)
 		if c := r.Settings.Channels[channel]; c == nil || !slices.Contains(c.Allow, id) {
-			return fmt.Errorf("%s may not talk there, and does not become an owner here", line(owner))
+			return fmt.Errorf("%s may not talk there, and does not become an owner here: %s", line(owner), r.whoMayTalk())
 		}
+		r.note(Item{Action: Taken, What: "owner " + line(owner), From: "--owner", To: "owners"})
 	}
 	if len(r.Settings.Owners) > 0 {
 		return nil
@@ -144,6 +145,18 @@ func (r *reading) checkOwners(owners []string) error {
 		r.left("owner", "", fmt.Sprintf(why, only))
 	}
 	return nil
+}
+
+// whoMayTalk names those who may talk to the other program, at most ten of them.
+func (r *reading) whoMayTalk() string {
+	all := r.people()
+	switch n := len(all); {
+	case n == 0:
+		return "nobody is known by number who may"
+	case n > 10:
+		return fmt.Sprintf("%s and %d more may talk there", strings.Join(all[:10], ", "), n-10)
+	}
+	return strings.Join(all, ", ") + " may talk there"
 }
 
 // open opens the folders that o names.

@@ -536,6 +536,43 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+// TestOwnerOfOpenClaw checks the same where the other program has owners of its own, whom --owner must not make more.
+func TestOwnerOfOpenClaw(t *testing.T) {
+	read := func(allow, owner string) (*Installation, error) {
+		dir := t.TempDir()
+		text := `{"commands": {"ownerAllowFrom": ["telegram:5"]}, "channels": {"telegram": {"botToken": "1:SECRET", "allowFrom": ` + allow + `}}}`
+		if err := os.WriteFile(filepath.Join(dir, "openclaw.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Read(Options{System: "openclaw", Path: dir, Owners: []string{owner}, Now: now})
+	}
+	_, err := read(`["42"]`, "telegram:999")
+	const want = "telegram:999 may not talk there, and does not become an owner here: telegram:42, telegram:5 may talk there"
+	if err == nil || err.Error() != want {
+		t.Errorf("a stranger: %v, want %q", err, want)
+	}
+	for allow, owner := range map[string]string{`["42"]`: "telegram:42", `[]`: "telegram:5", `["*"]`: "telegram:7"} {
+		found, err := read(allow, owner)
+		if err != nil {
+			t.Errorf("%s: %v", owner, err)
+			continue
+		}
+		_, id, _ := cutLast(owner)
+		if !slices.Contains(found.Settings.Channels["telegram"].Allow, id) || !slices.Contains(found.Settings.Owners, owner) {
+			t.Errorf("%s: allow %v, owners %v", owner, found.Settings.Channels["telegram"].Allow, found.Settings.Owners)
+		}
+		told := 0
+		for _, i := range found.Notes {
+			if i.What == "owner "+owner && i.Action == Taken {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("the report names the new owner %s %d times: %+v", owner, told, found.Notes)
+		}
+	}
+}
+
 func TestRelax(t *testing.T) {
 	for in, want := range map[string]string{
 		"{a: 1, $b_2: 'it\\'s \"x\"', // c\n c: [1, 2,], /* , */ }": `{"$b_2":"it's \"x\"","a":1,"c":[1,2]}`,

@@ -104,16 +104,22 @@ func (r *reading) onlyPerson() string {
 	if len(r.Settings.Owners) == 1 {
 		return r.Settings.Owners[0]
 	}
-	var all []string
+	all := r.people()
+	if len(all) != 1 {
+		return ""
+	}
+	return all[0]
+}
+
+// people returns those who may talk, as in owners of config.json, sorted.
+func (r *reading) people() (all []string) {
 	for name, c := range r.Settings.Channels {
 		for _, id := range c.Allow {
 			all = append(all, name+":"+id)
 		}
 	}
-	if len(all) != 1 {
-		return ""
-	}
-	return all[0]
+	slices.Sort(all)
+	return all
 }
 
 // cutLast cuts a text at its last colon.

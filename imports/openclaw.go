@@ -67,6 +67,7 @@ type openClaw struct {
 	config value
 	name   string       // of the config
 	state  *sqlite.File // nil in older versions
+	owners []string     // those that it has itself, who may talk for that reason alone
 }
 
 // readOwners takes over who may give commands.
@@ -78,10 +79,14 @@ func (oc *openClaw) readOwners() {
 			oc.left("owner "+line(owner), from, "it is no telegram:NUMBER or discord:NUMBER")
 			continue
 		}
-		if slices.Contains(oc.Settings.Owners, owner) {
+		if slices.Contains(oc.owners, owner) {
 			continue
 		}
 		if enabled := oc.config.get("channels", channel); enabled.exists() && enabled.get("enabled").is(true) {
+			oc.owners = append(oc.owners, owner)
+			if slices.Contains(oc.Settings.Owners, owner) {
+				continue // named by --owner, too
+			}
 			oc.Settings.Owners = append(oc.Settings.Owners, owner)
 			oc.note(Item{Action: Taken, What: "owner " + owner, From: from, To: "owners"})
 		}
@@ -122,7 +127,7 @@ func (oc *openClaw) readChannel(kind, label string, c value, from string) {
 	}
 	allow := append(c.get("allowFrom").texts(), c.get("dm", "allowFrom").texts()...)
 	allow = append(allow, oc.paired(kind, cmp.Or(label, "default"))...)
-	for _, owner := range oc.Settings.Owners {
+	for _, owner := range oc.owners {
 		if id, ok := strings.CutPrefix(owner, kind+":"); ok && label == "" {
 			allow = append(allow, id)
 		}

@@ -181,8 +181,21 @@ func (s *Settings) addChannel(c foundChannel) {
 		}
 	}
 	allow := s.allowed(c, item.What)
+	for _, owner := range s.Owners { // where everybody may talk, whoever is named may
+		id, ok := strings.CutPrefix(owner, name+":")
+		if ok && slices.Contains(c.allow, "*") && isPersonID.MatchString(id) && !slices.Contains(allow, id) {
+			allow = append(allow, id)
+		}
+	}
 	s.Channels[name] = &Channel{Token: token, Allow: allow, Groups: c.groups}
-	item.Why = fmt.Sprintf("the token as %s; %d may talk", token, len(allow))
+	people := fmt.Sprintf("%d people", len(allow))
+	switch len(allow) {
+	case 0:
+		people = "nobody"
+	case 1:
+		people = "1 person"
+	}
+	item.Why = fmt.Sprintf("the token as %s; %s may talk", token, people)
 	if len(allow) == 0 {
 		item.Why += ": whoever writes gets a code, which parley pair approves"
 	}
