@@ -80,8 +80,10 @@ type Config struct {
 	// that worked; nil if it is the file's.
 	FellBack error `json:"-"`
 
-	src []byte // the text of the file
-	sum [sha256.Size]byte
+	src    []byte   // the text of the file
+	unset  []string // the environment variables that it names and that are not set
+	faulty bool     // it has faults besides
+	sum    [sha256.Size]byte
 }
 
 // String shows nothing that must not be seen.

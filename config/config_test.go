@@ -334,6 +334,26 @@ func TestFaults(t *testing.T) {
 }
 
 // TestAllowStar: "*" is taken when it is written (R-S7), and nobody is the default.
+// TestAdvice: nothing is wrong with a file that names variables which this shell does not have, and
+// nobody is told to move it away.
+func TestAdvice(t *testing.T) {
+	const set = `set NONE in this shell: with export or, if /home/ann/.parley/environment has it: ` +
+		`set -a; . /home/ann/.parley/environment; set +a`
+	for src, want := range map[string]string{
+		`{"timezone": "${NONE}", "workspace": "${NONE}"}`: set,
+		`{"timezone": "${NONE}", "agnet": {}}`:            set + "; mend the other lines named",
+		`{"agnet": {}}`:                                   "mend the lines named, or move the file away and run parley onboard",
+		`{"agnet`:                                         "mend the lines named, or move the file away and run parley onboard",
+	} {
+		if c, err := parseText(src); err == nil || c.Advice() != want {
+			t.Errorf("%s: %q, want %q (%v)", src, c.Advice(), want, err)
+		}
+	}
+	if none := (*Config)(nil); none.Advice() == "" {
+		t.Error("without a file there is no advice")
+	}
+}
+
 func TestAllowStar(t *testing.T) {
 	c, err := parseText(`{"channels": {"telegram": {"token": "1:a", "allow": ["*"]}, "telegram:b": {"token": "2:a"}}}`)
 	if err != nil {

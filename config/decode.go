@@ -30,6 +30,7 @@ type decoder struct {
 	private  map[string]bool     // key paths whose value no error may show
 	secrets  map[string]struct{} // what must never be shown
 	vars     map[string]struct{} // environment variables that hold secrets
+	unset    []string            // environment variables that are not set
 	texts    map[int]bool        // offset of each text of the file -> the page masks it
 	removed  []string            // warnings about keys of an earlier release
 	problems []problem
@@ -341,7 +342,13 @@ func (d *decoder) text(v hujson.Value, path string, plain, hidden bool) (string,
 		return "", false
 	}
 	d.texts[v.StartOffset] = d.texts[v.StartOffset] || hidden
-	s, vars, err := expand(v.Value.(hujson.Literal).String(), d.lookup)
+	s, vars, err := expand(v.Value.(hujson.Literal).String(), func(name string) (string, bool) {
+		val, ok := d.lookup(name)
+		if !ok && !slices.Contains(d.unset, name) {
+			d.unset = append(d.unset, name)
+		}
+		return val, ok
+	})
 	for _, name := range vars {
 		if val, _ := d.lookup(name); !plain {
 			d.secrets[val] = struct{}{}
@@ -434,6 +441,9 @@ func parseDuration(s string) (time.Duration, error) {
 var placeholder = lazyregexp.New(`\$?\$\{[^}]*\}?`)
 var variable = lazyregexp.New(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
+// notSet begins the fault of a text that names a variable which is not set.
+const notSet = "the environment variable "
+
 // expand puts the value of the environment variable NAME for each ${NAME} in s,
 // and returns the names used. $${ stands for ${ itself.
 func expand(s string, lookup func(string) (string, bool)) (out string, vars []string, err error) {
@@ -449,7 +459,7 @@ func expand(s string, lookup func(string) (string, bool)) (out string, vars []st
 		}
 		v, ok := lookup(m[1])
 		if !ok {
-			errs = append(errs, fmt.Errorf("the environment variable %s is not set", m[1]))
+			errs = append(errs, fmt.Errorf(notSet+"%s is not set", m[1]))
 			return p
 		}
 		vars = append(vars, m[1])

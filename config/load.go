@@ -44,8 +44,16 @@ func Load(s Source) (*Config, error) {
 
 // Parse makes a Config of src, the text of s.File; nil means that there is none.
 func Parse(s Source, src []byte) (*Config, error) {
-	c := &Config{Limits: defaultLimits(), File: s.File, Source: s, Found: src != nil, src: src, sum: sha256.Sum256(src)}
 	d := newDecoder(src, s)
+	c, err := d.parse(s, src)
+	c.unset = d.unset
+	c.faulty = d.broken != "" || slices.ContainsFunc(d.problems, func(p problem) bool { return !strings.HasPrefix(p.text, notSet) })
+	return c, err
+}
+
+// parse is Parse with the decoder d of src.
+func (d *decoder) parse(s Source, src []byte) (*Config, error) {
+	c := &Config{Limits: defaultLimits(), File: s.File, Source: s, Found: src != nil, src: src, sum: sha256.Sum256(src)}
 	d.setDefaults(c)
 	if src != nil && !d.decode(c) {
 		c.DataDir = s.path("", s.Data) // as far as can be known: a gateway may be there
@@ -57,6 +65,22 @@ func Parse(s Source, src []byte) (*Config, error) {
 	c.Removed = d.removed
 	c.Vars = slices.Sorted(maps.Keys(d.vars))
 	return c, d.err(s.File)
+}
+
+// Advice says what to do about the faults of the file; c may be nil. If it only names variables
+// that are not set, nothing is wrong with the file: this shell lacks what the service reads from its
+// file of secrets.
+func (c *Config) Advice() string {
+	const mend = "mend the lines named, or move the file away and run parley onboard"
+	if c == nil || len(c.unset) == 0 {
+		return mend
+	}
+	set := fmt.Sprintf("set %s in this shell: with export or, if %[2]s has it: set -a; . %[2]s; set +a",
+		strings.Join(c.unset, ", "), filepath.Join(c.DataDir, "environment"))
+	if c.faulty {
+		return set + "; mend the other lines named"
+	}
+	return set
 }
 
 // Command is a command line for a person to type, about this installation: with

@@ -30,7 +30,7 @@ func (p *program) doctor(ctx context.Context) error {
 	}
 	c, err := p.load()
 	if err != nil {
-		advice := cmp.Or(host.AccessAdvice(err), "mend the lines named, or move the file away and run parley onboard")
+		advice := cmp.Or(host.AccessAdvice(err), c.Advice())
 		print("config", doctor.Finding{Status: doctor.Fail, Text: err.Error(), Advice: advice})
 		return exit{code: exitUsage}
 	}
