@@ -5,11 +5,14 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"parley/cmd/gateway/setup"
 	"parley/config"
 	"parley/host"
+	"parley/lazyregexp"
 )
 
 // firstConfig is the config.json that onboard writes. The one at the root of
@@ -37,8 +40,19 @@ func (p *program) onboard(context.Context) error {
 	if err := setup.Folders(p.stdout, c.DataDir, c.Workspace); err != nil {
 		return err
 	}
-	return setup.NextSteps(p.stdout, c.File, p.flags())
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	isTelegram := func(name string) bool { return c.Channels[name].Type == "telegram" }
+	return setup.Next{
+		Config: c.File, Flags: p.flags(), Commented: commentedBot.Match(text),
+		Model: c.Models[c.Agent.Model].Type != "demo", Telegram: slices.ContainsFunc(c.Networks(), isTelegram),
+	}.Print(p.stdout)
 }
+
+// commentedBot is the first line of the entry that stands in the first config as a comment.
+var commentedBot = lazyregexp.New(`(?m)^\s*//\s*"telegram"\s*:`)
 
 // flags returns the flags that find this Parley, for command lines that people are told.
 func (p *program) flags() (flags string) {

@@ -56,15 +56,34 @@ func tell(out io.Writer, wrote bool, file string) {
 	fmt.Fprintln(out, verb, file)
 }
 
-// NextSteps tells out what is left to do for whoever has a config, and gave flags to find it.
-func NextSteps(out io.Writer, config, flags string) error {
-	_, err := fmt.Fprintf(out, `
-Next:
- 1. Name a model: export OPENAI_API_KEY=…, or write "models" in %[1]s.
- 2. Connect Telegram: get a token from @BotFather, export TELEGRAM_BOT_TOKEN=…,
-    and remove the // before each line of "telegram" in the same file.
- 3. Run: parley doctor%[2]s, then: parley%[2]s
-`, config, flags)
+// Next is what somebody has who is told what is left to do.
+type Next struct {
+	Config    string // the file
+	Flags     string // that find it
+	Model     bool   // a model is named that is a real one
+	Telegram  bool   // a bot is named
+	Commented bool   // an entry for a bot stands in the file as a comment
+}
+
+// Print tells out what is left to do.
+func (n Next) Print(out io.Writer) error {
+	var steps []string
+	if !n.Model {
+		steps = append(steps, fmt.Sprintf(`Name a model: export OPENAI_API_KEY=…, or write "models" in %s.`, n.Config))
+	}
+	if !n.Telegram {
+		how := `    and remove the // before each line of "telegram" in ` + n.Config + "."
+		if !n.Commented {
+			how = `    and add "telegram": { "token": "${TELEGRAM_BOT_TOKEN}", "allow": [] } to "channels"` + "\n    in " + n.Config + "."
+		}
+		steps = append(steps, "Connect Telegram: get a token from @BotFather, export TELEGRAM_BOT_TOKEN=…,\n"+how)
+	}
+	steps = append(steps, fmt.Sprintf("Run: parley doctor%[1]s, then: parley%[1]s", n.Flags))
+	text := "\nNext:\n"
+	for i, step := range steps {
+		text += fmt.Sprintf(" %d. %s\n", i+1, step)
+	}
+	_, err := io.WriteString(out, text)
 	return err
 }
 
