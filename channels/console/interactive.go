@@ -13,8 +13,8 @@ import (
 const (
 	stopCommand     = "/stop"
 	leaveTimeout    = 2 * time.Second  // for the gateway to take the last message
-	doublePressTime = 2 * time.Second  // between two Ctrl-C that leave
-	doubleExitTime  = time.Minute      // between two exits that stop a gateway
+	doublePressTime = 2 * time.Second  // between two Ctrl-C that leave while the agent works or a line is typed
+	doubleLeaveTime = time.Minute      // between two exits, or Ctrl-C on an empty line, that stop a gateway
 	busyTimeout     = 15 * time.Second // after the last sign of work; then the agent counts as idle
 )
 
@@ -75,7 +75,7 @@ type interactiveChat struct {
 	left       bool
 	alsoServes string // Terminal.Serves
 
-	askedToLeave time.Time // when exit was typed, which ends more than this chat
+	askedToLeave time.Time // when somebody was told that leaving ends more than this chat
 	setCommands  func(names []string)
 
 	hinted bool // how to answer suggestions was shown
@@ -91,7 +91,7 @@ func (c *interactiveChat) handleInput(l inputLine) {
 	switch {
 	case !l.aborted && strings.TrimSpace(l.text) == "":
 	case !l.aborted && slices.Contains(leaveWords, strings.ToLower(strings.TrimSpace(l.text))):
-		c.leaveByWord()
+		c.leave("exit")
 	case !l.aborted:
 		c.link.sendMessage(suggested(c.suggestions, l.text))
 		c.suggestions = nil
@@ -104,11 +104,9 @@ func (c *interactiveChat) handleInput(l inputLine) {
 	case time.Since(c.lastActive) < busyTimeout:
 		c.lastAbort = time.Now()
 		c.link.sendMessage(stopCommand)
-	case l.empty && c.alsoServes == "":
-		c.left = true
 	case l.empty:
 		c.lastAbort = time.Now()
-		c.screen.print("[Ctrl-C again stops Parley, which serves " + c.alsoServes + " too]\n")
+		c.leave("Ctrl-C")
 	default:
 		c.lastAbort = time.Now()
 	}
@@ -117,14 +115,14 @@ func (c *interactiveChat) handleInput(l inputLine) {
 // leaveWords end the chat. No message to the agent is one of them.
 var leaveWords = []string{"exit", "quit", "/exit", "/quit"}
 
-// leaveByWord leaves, at the terminal of a gateway that others use at the second time.
-func (c *interactiveChat) leaveByWord() {
-	if c.alsoServes == "" || time.Since(c.askedToLeave) < doubleExitTime {
+// leave leaves, at the terminal of a gateway that others use at the second time. again is how.
+func (c *interactiveChat) leave(again string) {
+	if c.alsoServes == "" || time.Since(c.askedToLeave) < doubleLeaveTime {
 		c.left = true
 		return
 	}
 	c.askedToLeave = time.Now()
-	c.screen.print("[exit again stops Parley, which serves " + c.alsoServes + " too]\n")
+	c.screen.print("[" + again + " again within a minute stops Parley, which also serves " + c.alsoServes + "]\n")
 }
 
 // handleFrame shows what the gateway sent.

@@ -312,15 +312,15 @@ func TestTerminalExit(t *testing.T) {
 	p := sitDown(t, h.socket, "")
 	p.typeIn("/quit\r")
 	p.leave()
-	t.Setenv("PARLEY_CONSOLE_SERVES", "telegram")
+	t.Setenv("PARLEY_CONSOLE_SERVES", "Telegram")
 	p = sitDown(t, h.socket, "")
 	p.typeIn("exit\r")
-	p.expect("[exit again stops Parley, which serves telegram too]\nyou> ")
+	p.expect("[exit again within a minute stops Parley, which also serves Telegram]\nyou> ")
 	p.typeIn("hello\r")
 	h.answer(h.expectMessage("hello"), "still here")
 	p.expect("still here\n\nyou> ")
 	p.typeIn("quit\r")
-	p.expect("serves telegram too]\nyou> ")
+	p.expect("serves Telegram]\nyou> ")
 	p.typeIn("Exit\r")
 	p.leave()
 }
@@ -338,6 +338,22 @@ func TestExitForgotten(t *testing.T) {
 		c.handleInput(inputLine{text: "EXIT"})
 		if !c.left {
 			t.Error("two exits do not leave")
+		}
+	})
+}
+
+// A second Ctrl-C on an empty line counts as long as the line before it says, and no longer.
+func TestCtrlCForgotten(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
+		press := inputLine{aborted: true, empty: true}
+		for wait, leaves := range map[time.Duration]bool{time.Second: true, 50 * time.Second: true, time.Hour: false} {
+			c := &interactiveChat{screen: screen{out: io.Discard}, alsoServes: "Telegram"}
+			c.handleInput(press)
+			timetest.Sleep(wait)
+			c.handleInput(press)
+			if c.left != leaves {
+				t.Errorf("Ctrl-C again after %v leaves: %v", wait, c.left)
+			}
 		}
 	})
 }
@@ -371,15 +387,15 @@ func TestTerminalCtrlC(t *testing.T) {
 // At the terminal of a gateway that others use as well, one Ctrl-C ends nothing.
 func TestTerminalCtrlCServes(t *testing.T) {
 	h := open(t, Config{})
-	t.Setenv("PARLEY_CONSOLE_SERVES", "telegram, the web page")
+	t.Setenv("PARLEY_CONSOLE_SERVES", "Telegram and the web page")
 	p := sitDown(t, h.socket, "")
 	p.typeIn("\x03")
-	p.expect("[Ctrl-C again stops Parley, which serves telegram, the web page too]\nyou> ")
+	p.expect("[Ctrl-C again within a minute stops Parley, which also serves Telegram and the web page]\nyou> ")
 	p.typeIn("hello\r")
 	h.answer(h.expectMessage("hello"), "still here")
 	p.expect("still here\n\nyou> ")
 	p.typeIn("\x03")
-	p.expect("telegram, the web page too]\nyou> ")
+	p.expect("Telegram and the web page]\nyou> ")
 	p.typeIn("\x03")
 	p.leave()
 }
