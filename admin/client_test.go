@@ -150,3 +150,13 @@ func TestNotFoundOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestLetters(t *testing.T) {
+	for want, n := range map[string][2]int{
+		"0 replies, 0 messages": {0, 0}, "1 reply, 2 messages": {1, 2}, "2 replies, 1 message": {2, 1},
+	} {
+		if got := letters(n[0], n[1]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -98,7 +98,7 @@ func (c *Client) PrintStatus(ctx context.Context) error {
 		}
 		t.row(row...)
 	}
-	t.row("dead letters", fmt.Sprintf("%d replies, %d messages", len(o.DeadReplies), len(o.DeadMessages)))
+	t.row("dead letters", letters(len(o.DeadReplies), len(o.DeadMessages)))
 	if o.Disk != "" {
 		t.row("disk", o.Disk)
 	}
@@ -109,6 +109,18 @@ func (c *Client) PrintStatus(ctx context.Context) error {
 		t.row("warning", chat.OneLine(warning))
 	}
 	return t.flush()
+}
+
+// letters counts dead letters.
+func letters(replies, messages int) string {
+	r, m := "replies", "messages"
+	if replies == 1 {
+		r = "reply"
+	}
+	if messages == 1 {
+		m = "message"
+	}
+	return fmt.Sprintf("%d %s, %d %s", replies, r, messages, m)
 }
 
 // PrintSessions prints all conversations, or where the words were said if there are any.

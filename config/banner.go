@@ -69,5 +69,9 @@ func guests(allow []string) string {
 	if slices.Contains(allow, "*") {
 		return "everybody may talk"
 	}
-	return fmt.Sprintf("%d may talk, and whom an owner let in", len(allow))
+	people := "1 person"
+	if n := len(allow); n != 1 {
+		people = fmt.Sprintf("%d people", n)
+	}
+	return people + " may talk, plus anyone an owner lets in"
 }

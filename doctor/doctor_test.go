@@ -45,6 +45,22 @@ func writeFile(t *testing.T, name, text string) (dir string) {
 	return dir
 }
 
+// The folder itself is named, not ".", and what is in it is counted in words.
+func TestOpenText(t *testing.T) {
+	const others = "other users of this machine have access to "
+	for want, exposed := range map[string][]string{
+		"/d": {"."},
+		"/d and to 1 file or folder in it, such as a":   {".", "a"},
+		"/d and to 2 files or folders in it, such as a": {".", "a", "b"},
+		"1 file or folder in /d, such as b":             {"b"},
+		"2 files or folders in /d, such as a":           {"a", "b"},
+	} {
+		if got := openText("/d", exposed); got != others+want {
+			t.Errorf("%v: %q", exposed, got)
+		}
+	}
+}
+
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(writeFile(t, "file", ""), "file")
@@ -58,7 +74,7 @@ func TestFolder(t *testing.T) {
 	wantFindings(t, []findingCase{
 		{Folder(private, ""), OK, "MiB free"},
 		{Folder(filepath.Join(private, "none"), ""), OK, "is not there yet"},
-		{Folder(dir, ""), Warn, "is open to others"},
+		{Folder(dir, ""), Warn, "other users of this machine have access to " + dir},
 		{Folder(file, ""), Fail, "no folder"},
 	})
 }

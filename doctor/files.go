@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/backup"
@@ -61,11 +62,27 @@ func Folder(dir, except string) Finding {
 		return Finding{Warn, "cannot look at all files: " + err.Error(), host.AccessAdvice(err)}
 	}
 	if n := len(exposed); n > 0 {
-		const open = "%s is open to others on this machine: files and folders: %d, the first is %s"
-		advice := "start parley, which closes them, or run: chmod -R go-rwx " + dir
-		return Finding{Warn, fmt.Sprintf(open, dir, n, exposed[0]), advice}
+		advice := "start parley, which closes what is open, or run: chmod -R go-rwx " + dir
+		return Finding{Warn, openText(dir, exposed), advice}
 	}
 	return space
+}
+
+// openText says which of what is in dir, with "." for dir itself, other users can reach.
+func openText(dir string, exposed []string) string {
+	const others = "other users of this machine have access to "
+	rest := slices.DeleteFunc(slices.Clone(exposed), func(name string) bool { return name == "." })
+	inside := "1 file or folder"
+	if len(rest) > 1 {
+		inside = fmt.Sprintf("%d files or folders", len(rest))
+	}
+	switch {
+	case len(rest) == 0:
+		return others + dir
+	case len(rest) < len(exposed):
+		return others + dir + " and to " + inside + " in it, such as " + rest[0]
+	}
+	return others + inside + " in " + dir + ", such as " + rest[0]
 }
 
 // freeSpace checks how much space is left on the disk of dir.

@@ -26,7 +26,9 @@ func TestBanner(t *testing.T) {
 		{"demo chosen", `{"models": {"main": {"type": "openai", "model": "m"}, "demo": {"type": "demo"}}, "agent": {"model": "demo"}}`, nil,
 			[]string{"or set agent.model in /etc/parley/config.json"}, ""},
 		{"bots", `{"channels": {"telegram": {"token": "1:canary"}, "telegram:b": {"token": "2:canary", "allow": ["1", "2"]}}}`, nil,
-			[]string{"telegram  nobody is on its allow list: write to the bot, then approve", "telegram:b 2 may talk"}, "canary"},
+			[]string{"telegram  nobody is on its allow list: write to the bot, then approve", "telegram:b 2 people may talk, plus anyone an owner lets in"}, "canary"},
+		{"one", `{"channels": {"telegram": {"token": "1:a", "allow": ["1"]}}}`, nil,
+			[]string{"telegram  1 person may talk, plus anyone an owner lets in"}, ""},
 		// R-S7: a star warns at every start.
 		{"star", `{"channels": {"telegram": {"token": "1:a", "allow": ["*"]}}}`, nil, []string{"telegram  everybody may talk", `warning   channels.telegram.allow has "*"`}, ""},
 		{"nobody's owner", `{"owners": ["telegram:7"], "store": {"type": "mem"}}`, nil,

@@ -209,7 +209,7 @@ func TestNobodyElseReads(t *testing.T) {
 	}
 	w.config()
 	out, err := w.command("doctor").Output()
-	if !strings.Contains(string(out), "is open to others on this machine: files and folders: ") {
+	if !strings.Contains(string(out), "other users of this machine have access to ") {
 		t.Errorf("the doctor says %s, %v", out, err)
 	}
 	w.start()
