@@ -573,6 +573,39 @@ func TestOwnerOfOpenClaw(t *testing.T) {
 	}
 }
 
+// TestOldDestination checks that a job is told where it was told there, whether its payload says so, as in older
+// versions, or its delivery.
+func TestOldDestination(t *testing.T) {
+	for name, job := range map[string]string{
+		"payload":  `"payload": {"kind": "agentTurn", "message": "x", "deliver": true, "channel": "telegram", "to": "43"}`,
+		"delivery": `"payload": {"kind": "agentTurn", "message": "x"}, "delivery": {"channel": "telegram", "to": "43"}`,
+		"both": `"payload": {"kind": "agentTurn", "message": "x", "channel": "telegram", "to": "42"},
+			"delivery": {"channel": "telegram", "to": "43"}`,
+		"last": `"payload": {"kind": "agentTurn", "message": "x", "channel": "telegram", "to": "43"}, "delivery": {"channel": "last"}`,
+	} {
+		dir := t.TempDir()
+		for file, text := range map[string]string{
+			"openclaw.json":  `{"channels": {"telegram": {"botToken": "1:SECRET", "allowFrom": ["42", "43"]}}}`,
+			"cron/jobs.json": `{"jobs": [{"id": "a", "schedule": {"kind": "every", "everyMs": 3600000}, ` + job + `}]}`,
+		} {
+			path := filepath.Join(dir, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := Read(Options{System: "openclaw", Path: dir, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.Jobs) != 1 || found.Jobs[0].At.Session() != "telegram:43" || found.Jobs[0].By.ID != "43" {
+			t.Errorf("%s: %+v, %+v", name, found.Jobs, found.Notes)
+		}
+	}
+}
+
 func TestRelax(t *testing.T) {
 	for in, want := range map[string]string{
 		"{a: 1, $b_2: 'it\\'s \"x\"', // c\n c: [1, 2,], /* , */ }": `{"$b_2":"it's \"x\"","a":1,"c":[1,2]}`,

@@ -16,7 +16,7 @@ import (
 //	workspace/                          the agent's files
 //	state/openclaw.sqlite               since 2026.9: jobs and people who were let in
 //	agents/NAME/agent/….sqlite          since 2026.9: conversations
-//	cron/jobs.json                      before: jobs
+//	cron/jobs.json                      before: jobs, at first with their destination in the payload
 //	credentials/CHANNEL-allowFrom.json  before: people who were let in
 //	agents/NAME/sessions/….jsonl        before: conversations
 //
@@ -258,12 +258,16 @@ func (oc *openClaw) readJob(j value, from string) {
 		leave("Parley has no jobs of the kind " + line(kind))
 		return
 	}
+	told := j.get("delivery")
+	if told.get("to").text() == "" && payload.get("to").text() != "" {
+		told = payload // where older versions have it
+	}
 	f := foundJob{
 		id: j.get("id").text(), name: name, text: payload.get("message|text").text(), schedule: j.get("schedule"),
-		channel: j.get("delivery", "channel").text(), to: j.get("delivery", "to").text(),
+		channel: told.get("channel").text(), to: told.get("to").text(),
 		off: !j.get("enabled").is(true), isolated: j.get("sessionTarget").text() == "isolated", from: from,
 	}
-	if account := j.get("delivery", "accountId").text(); account != "" && account != "default" {
+	if account := told.get("accountId").text(); account != "" && account != "default" {
 		f.channel += ":" + plainName(account)
 	}
 	oc.addJob(f)
