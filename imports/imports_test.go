@@ -252,6 +252,68 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestSettingsFollowConfig checks that the report says of channels, models and owners what becomes of the config that
+// has them, and what to do if that is not the one which Parley reads.
+func TestSettingsFollowConfig(t *testing.T) {
+	report := func(p *Plan) string {
+		var b strings.Builder
+		p.Print(&b, "parley import")
+		return b.String()
+	}
+	settings := func(p *Plan) (actions []Action) {
+		for _, i := range p.Items {
+			kind, _, _ := strings.Cut(i.What, " ")
+			if slices.Contains([]string{"channel", "model", "owner"}, kind) && (i.Action != Left || p.settings == Left) {
+				actions = append(actions, i.Action)
+			}
+		}
+		return slices.Compact(actions)
+	}
+	to := target(t.TempDir())
+	if got := settings(apply(t, "openclaw", "testdata/openclaw", to)); !slices.Equal(got, []Action{Taken, Changed}) {
+		t.Errorf("into a new Parley: %q", got)
+	}
+	again := plan(t, "openclaw", "testdata/openclaw", to)
+	if got := settings(again); !slices.Equal(got, []Action{There}) || strings.Contains(report(again), "\ntaken\n") {
+		t.Errorf("again: %q\n%s", got, report(again))
+	}
+
+	to = target(t.TempDir())
+	if err := os.WriteFile(to.Config, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	beside := filepath.Join(to.DataDir, "config.openclaw.json")
+	first := apply(t, "openclaw", "testdata/openclaw", to)
+	if got := settings(first); !slices.Equal(got, []Action{Conflict}) {
+		t.Errorf("beside a config: %q", got)
+	}
+	second := plan(t, "openclaw", "testdata/openclaw", to)
+	if got := settings(second); !slices.Equal(got, []Action{There}) {
+		t.Errorf("beside a config, again: %q", got)
+	}
+	if done := report(first); !strings.Contains(done, " 3. Copy by hand what you want of "+beside) || !strings.Contains(done, " 4. Run") {
+		t.Errorf("what to do next:\n%s", done)
+	}
+	const merge = "Parley does not read config.openclaw.json: copy by hand what you want of it into "
+	for name, text := range map[string]string{"first": report(first), "second": report(second)} {
+		if !strings.Contains(text, beside) || !strings.Contains(text, merge+to.Config) {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+	if err := os.Remove(beside); err != nil { // it was done
+		t.Fatal(err)
+	}
+	if text := report(plan(t, "openclaw", "testdata/openclaw", to)); strings.Contains(text, merge) {
+		t.Errorf("afterwards:\n%s", text)
+	}
+
+	to = target(t.TempDir())
+	to.Check = func([]byte) error { return errors.New("no") }
+	if got := settings(apply(t, "openclaw", "testdata/openclaw", to)); !slices.Equal(got, []Action{Left}) {
+		t.Errorf("a config that cannot be used: %q", got)
+	}
+}
+
 // TestExisting checks that nothing of a Parley in use is overwritten.
 func TestExisting(t *testing.T) {
 	to := target(t.TempDir())
@@ -288,7 +350,7 @@ func TestExisting(t *testing.T) {
 	}
 	conflicts := 0
 	for _, i := range p.Items {
-		if i.Action == Conflict {
+		if i.Action == Conflict && !strings.HasPrefix(i.To, "config.openclaw.json: ") {
 			conflicts++
 		}
 	}

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -52,6 +53,7 @@ type Plan struct {
 	config     []byte // nil: none to be written
 	configName string // its path
 	configSum  string
+	settings   Action // what becomes of what stands in the config; "": as the notes say
 }
 
 // A placed file is one that is written.
@@ -78,7 +80,15 @@ func Compare(ctx context.Context, found *Installation, t Target) (*Plan, error) 
 	if err := p.addConfig(found, t, done); err != nil {
 		return nil, err
 	}
-	p.Items = append(p.Items, found.Notes...)
+	for _, note := range found.Notes {
+		if note.Action == Taken || note.Action == Changed { // it stands in the config, and goes where that goes
+			note.Action = cmp.Or(p.settings, note.Action)
+			if p.isBeside() {
+				note.To = filepath.Base(p.configName) + ": " + note.To
+			}
+		}
+		p.Items = append(p.Items, note)
+	}
 	order := []Action{Taken, Changed, Conflict, There, Left}
 	slices.SortStableFunc(p.Items, func(a, b Item) int {
 		return slices.Index(order, a.Action) - slices.Index(order, b.Action)
@@ -88,6 +98,9 @@ func Compare(ctx context.Context, found *Installation, t Target) (*Plan, error) 
 
 // Nothing reports whether there is nothing to do.
 func (p *Plan) Nothing() bool { return len(p.files)+len(p.jobs) == 0 && p.config == nil }
+
+// isBeside reports whether the config is written beside one that stays.
+func (p *Plan) isBeside() bool { return p.config != nil && p.settings == Conflict }
 
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
@@ -225,11 +238,20 @@ func (p *Plan) addConfig(found *Installation, t Target, done receipt) error {
 		return err
 	}
 	p.configSum = digest(text)
+	beside := filepath.Join(filepath.Dir(t.Config), "config."+found.System+".json")
+	merge := "Parley does not read " + filepath.Base(beside) + ": copy by hand what you want of it into " + t.Config
+	draft, draftErr := os.ReadFile(beside)
 	if done.Config == p.configSum {
+		p.settings = There
+		if bytes.Equal(draft, text) {
+			p.add(There, "config", "", beside, "written before. "+merge)
+			return nil
+		}
 		p.add(There, "config", "", "", "taken before")
 		return nil
 	}
 	if err := t.Check(text); err != nil {
+		p.settings = Left
 		p.add(Left, "config", "", "", "what was made of it cannot be used: "+line(err.Error()))
 		return nil
 	}
@@ -241,20 +263,21 @@ func (p *Plan) addConfig(found *Installation, t Target, done receipt) error {
 	case err != nil:
 		return fmt.Errorf("look at the config: %w", err)
 	case bytes.Equal(there, text):
+		p.settings = There
 		p.add(There, "config", "", "", "the same is there")
 		return nil
+	case bytes.Equal(draft, text):
+		p.settings = There
+		p.add(There, "config", "", beside, "the same is there. "+merge)
+		return nil
+	case !errors.Is(draftErr, fs.ErrNotExist):
+		p.settings = Conflict
+		p.add(Conflict, "config", "", beside, "another is there, and stays: move it away, and import again")
+		return nil
 	default:
-		p.configName = filepath.Join(filepath.Dir(t.Config), "config."+found.System+".json")
-		draft, err := os.ReadFile(p.configName)
-		if bytes.Equal(draft, text) {
-			p.add(There, "config", "", p.configName, "the same is there")
-			return nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			p.add(Conflict, "config", "", p.configName, "another is there, and stays")
-			return nil
-		}
-		p.add(Conflict, "config", "", p.configName, t.Config+" is another, and stays: move over what you want")
+		p.configName = beside
+		p.settings = Conflict
+		p.add(Conflict, "config", "", beside, t.Config+" is your own, and stays. "+merge)
 	}
 	p.config = text
 	return nil

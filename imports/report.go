@@ -31,9 +31,17 @@ func (p *Plan) Print(w io.Writer, repeat string) {
 	switch {
 	case p.Done:
 		fmt.Fprintf(w, "\nDone. %s was not changed. Next:\n", p.Path)
-		fmt.Fprintf(w, " 1. Stop %s for good: two programs must not use one bot.\n", p.title)
-		fmt.Fprintln(w, " 2. Read what was imported, above all skills and SOUL.md: the agent follows it.")
-		fmt.Fprintln(w, " 3. Run parley doctor.")
+		steps := []string{
+			"Stop " + p.title + " for good: two programs must not use one bot.",
+			"Read what was imported, above all skills and SOUL.md: the agent follows it.",
+		}
+		if p.isBeside() {
+			steps = append(steps, "Copy by hand what you want of "+p.configName+" into your own config: until then its "+
+				"channels, models and owners do not count.")
+		}
+		for i, step := range append(steps, "Run parley doctor.") {
+			fmt.Fprintf(w, " %d. %s\n", i+1, step)
+		}
 	case p.Nothing():
 		fmt.Fprintln(w, "\nThere is nothing to do.")
 	default:
