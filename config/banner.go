@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Banner returns lines that tell whoever starts Parley what it runs with and how to
@@ -74,4 +75,25 @@ func guests(allow []string) string {
 		people = fmt.Sprintf("%d people", n)
 	}
 	return people + " may talk, plus anyone an owner lets in"
+}
+
+// OthersServed names the channels besides the terminal for people: "Discord (work), Telegram and the web
+// page". It is empty if there are none.
+func (c *Config) OthersServed() string {
+	var names []string
+	for _, name := range c.Networks() {
+		kind, label, labelled := strings.Cut(name, ":")
+		kind = strings.ToUpper(kind[:1]) + kind[1:]
+		if labelled {
+			kind += " (" + label + ")"
+		}
+		names = append(names, kind)
+	}
+	if c.Channels["web"] != nil {
+		names = append(names, "the web page")
+	}
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return strings.Join(names, "")
 }

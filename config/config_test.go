@@ -561,3 +561,19 @@ func TestListenGiven(t *testing.T) {
 		}
 	}
 }
+
+// The channels that somebody at the terminal would stop are called what people call them.
+func TestOthersServed(t *testing.T) {
+	work, home := &Channel{Type: "discord", Senders: &Senders{}}, &Channel{Type: "telegram", Senders: &Senders{}}
+	for want, all := range map[string]map[string]*Channel{
+		"":                          {"console": {}},
+		"the web page":              {"web": {}},
+		"Telegram":                  {"telegram": home},
+		"Telegram and the web page": {"telegram": home, "web": {}},
+		"Discord (work), Telegram and the web page": {"telegram": home, "discord:work": work, "web": {}},
+	} {
+		if got := (&Config{Channels: all}).OthersServed(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -47,7 +47,8 @@ func Parse(s Source, src []byte) (*Config, error) {
 	d := newDecoder(src, s)
 	c, err := d.parse(s, src)
 	c.unset = d.unset
-	c.faulty = d.broken != "" || slices.ContainsFunc(d.problems, func(p problem) bool { return !strings.HasPrefix(p.text, notSet) })
+	other := func(p problem) bool { return !strings.HasPrefix(p.text, notSet) }
+	c.faulty = d.broken != "" || slices.ContainsFunc(d.problems, other)
 	return c, err
 }
 

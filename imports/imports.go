@@ -133,7 +133,8 @@ func (r *reading) checkOwners(owners []string) error {
 	for _, owner := range owners {
 		channel, id, _ := cutLast(owner)
 		if c := r.Settings.Channels[channel]; c == nil || !slices.Contains(c.Allow, id) {
-			return fmt.Errorf("%s may not talk there, and does not become an owner here: %s", line(owner), r.whoMayTalk())
+			const refusal = "%s may not talk there, and does not become an owner here: %s"
+			return fmt.Errorf(refusal, line(owner), r.whoMayTalk())
 		}
 		r.note(Item{Action: Taken, What: "owner " + line(owner), From: "--owner", To: "owners"})
 	}

@@ -36,8 +36,8 @@ func (p *Plan) Print(w io.Writer, repeat string) {
 			"Read what was imported, above all skills and SOUL.md: the agent follows it.",
 		}
 		if p.isBeside() {
-			steps = append(steps, "Copy by hand what you want of "+p.configName+" into your own config: until then its "+
-				"channels, models and owners do not count.")
+			steps = append(steps, "Copy by hand what you want of "+p.configName+" into your own config: "+
+				"until then its channels, models and owners do not count.")
 		}
 		for i, step := range append(steps, "Run parley doctor.") {
 			fmt.Fprintf(w, " %d. %s\n", i+1, step)

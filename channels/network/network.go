@@ -36,6 +36,14 @@ type ChatChecker interface {
 	CheckChat(a chat.Address) error
 }
 
+// CheckChat returns what the [ChatChecker] driver says of a, nil if it is none.
+func CheckChat(driver any, a chat.Address) error {
+	if c, ok := driver.(ChatChecker); ok {
+		return c.CheckChat(a)
+	}
+	return nil
+}
+
 // A Host is what the gateway provides to a channel.
 type Host struct {
 	Name  string // of the entry in config.json, such as "telegram:work"

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"parley/channels"
 	"parley/channels/api"
@@ -119,30 +118,9 @@ func (g *gateway) console(leave func(error)) channels.Channel {
 	}
 	if g.Chat || g.Terminal.Interactive() {
 		if !g.Chat {
-			g.Terminal.Serves = othersServed(g.Config)
+			g.Terminal.Serves = g.Config.OthersServed()
 		}
 		cfg.Local = &g.Terminal
 	}
 	return console.New(cfg)
-}
-
-// othersServed names the channels besides the terminal for people: "Discord (work), Telegram and the web
-// page". It is empty if there are none.
-func othersServed(c *config.Config) string {
-	var names []string
-	for _, name := range c.Networks() {
-		kind, label, labelled := strings.Cut(name, ":")
-		kind = strings.ToUpper(kind[:1]) + kind[1:]
-		if labelled {
-			kind += " (" + label + ")"
-		}
-		names = append(names, kind)
-	}
-	if c.Channels["web"] != nil {
-		names = append(names, "the web page")
-	}
-	if last := len(names) - 1; last > 0 {
-		return strings.Join(names[:last], ", ") + " and " + names[last]
-	}
-	return strings.Join(names, "")
 }

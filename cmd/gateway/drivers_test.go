@@ -218,19 +218,3 @@ func TestModelAndStoreAreALineEach(t *testing.T) {
 	w.says(person, "main repeats: HELLO")
 	w.logs("polly at a cage", 1) // at the start
 }
-
-// The channels that somebody at the terminal would stop are called what people call them.
-func TestOthersServed(t *testing.T) {
-	work, home := &config.Channel{Type: "discord", Senders: &config.Senders{}}, &config.Channel{Type: "telegram", Senders: &config.Senders{}}
-	for want, all := range map[string]map[string]*config.Channel{
-		"":                          {"console": {}},
-		"the web page":              {"web": {}},
-		"Telegram":                  {"telegram": home},
-		"Telegram and the web page": {"telegram": home, "web": {}},
-		"Discord (work), Telegram and the web page": {"telegram": home, "discord:work": work, "web": {}},
-	} {
-		if got := othersServed(&config.Config{Channels: all}); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

@@ -158,11 +158,10 @@ func (j jobHost) ownerAt(to string) (jobs.Asker, error) {
 		return a, err
 	}
 	if channel := c.Channels[a.At.Channel]; channel != nil { // it may be an owner's that is switched off
-		if checker, ok := channel.Driver.(network.ChatChecker); ok {
-			if err := checker.CheckChat(a.At); err != nil {
-				return jobs.Asker{}, fmt.Errorf("'%s' names no chat: %w", to, err)
-			}
-		}
+		err = network.CheckChat(channel.Driver, a.At)
+	}
+	if err != nil {
+		return jobs.Asker{}, fmt.Errorf("'%s' names no chat: %w", to, err)
 	}
 	return a, nil
 }

@@ -5,14 +5,12 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"parley/cmd/gateway/setup"
 	"parley/config"
 	"parley/host"
-	"parley/lazyregexp"
 )
 
 // firstConfig is the config.json that onboard writes. The one at the root of
@@ -40,19 +38,12 @@ func (p *program) onboard(context.Context) error {
 	if err := setup.Folders(p.stdout, c.DataDir, c.Workspace); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(c.File)
-	if err != nil {
-		return fmt.Errorf("read config: %w", err)
-	}
 	isTelegram := func(name string) bool { return c.Channels[name].Type == "telegram" }
 	return setup.Next{
-		Config: c.File, Flags: p.flags(), Commented: commentedBot.Match(text),
+		Config: c.File, Flags: p.flags(), Commented: setup.HasBotComment(c.File),
 		Model: c.Models[c.Agent.Model].Type != "demo", Telegram: slices.ContainsFunc(c.Networks(), isTelegram),
 	}.Print(p.stdout)
 }
-
-// commentedBot is the first line of the entry that stands in the first config as a comment.
-var commentedBot = lazyregexp.New(`(?m)^\s*//\s*"telegram"\s*:`)
 
 // flags returns the flags that find this Parley, for command lines that people are told.
 func (p *program) flags() (flags string) {

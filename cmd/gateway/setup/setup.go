@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/host"
+	"parley/lazyregexp"
 	"parley/workspace"
 )
 
@@ -65,6 +66,14 @@ type Next struct {
 	Commented bool   // an entry for a bot stands in the file as a comment
 }
 
+var botComment = lazyregexp.New(`(?m)^\s*//\s*"telegram"\s*:`)
+
+// HasBotComment reports whether an entry for a bot stands in the config file as a comment, as in the first one.
+func HasBotComment(file string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && botComment.Match(text)
+}
+
 // Print tells out what is left to do.
 func (n Next) Print(out io.Writer) error {
 	var steps []string
@@ -74,7 +83,8 @@ func (n Next) Print(out io.Writer) error {
 	if !n.Telegram {
 		how := `    and remove the // before each line of "telegram" in ` + n.Config + "."
 		if !n.Commented {
-			how = `    and add "telegram": { "token": "${TELEGRAM_BOT_TOKEN}", "allow": [] } to "channels"` + "\n    in " + n.Config + "."
+			const entry = `"telegram": { "token": "${TELEGRAM_BOT_TOKEN}", "allow": [] }`
+			how = "    and add " + entry + ` to "channels"` + "\n    in " + n.Config + "."
 		}
 		steps = append(steps, "Connect Telegram: get a token from @BotFather, export TELEGRAM_BOT_TOKEN=…,\n"+how)
 	}
