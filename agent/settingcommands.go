@@ -12,9 +12,9 @@ import (
 	"parley/tools"
 )
 
-// modelsFor returns the settings for whoever sent m, and which model answers in its
+// ModelsFor returns the settings for whoever sent m, and which model answers in its
 // session. Of a session that cannot be read it is the default.
-func (p *Pool) modelsFor(ctx context.Context, m chat.Message) (s Settings, name string, err error) {
+func (p *Pool) ModelsFor(ctx context.Context, m chat.Message) (s Settings, name string, err error) {
 	scope := tools.Scope{Session: m.Session(), At: m.At, From: m.From, Group: m.Group}
 	s, err = p.settings.Load().forScope(ctx, scope)
 	st, _, _ := p.sessions.Lookup(ctx, m.Session())
@@ -22,15 +22,9 @@ func (p *Pool) modelsFor(ctx context.Context, m chat.Message) (s Settings, name 
 	return s, name, err
 }
 
-// ModelAt returns the name of the model that answers from there.
-func (p *Pool) ModelAt(ctx context.Context, at chat.Address, from chat.Sender) (string, error) {
-	_, name, err := p.modelsFor(ctx, chat.Message{At: at, From: from})
-	return name, err
-}
-
 func chooseModel(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	id := m.Session()
-	s, now, err := p.modelsFor(ctx, m)
+	s, now, err := p.ModelsFor(ctx, m)
 	if err != nil {
 		return "", fmt.Errorf("list the models: %w", err)
 	}

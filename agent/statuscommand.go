@@ -44,7 +44,7 @@ func describeActivity(p *Pool, id chat.SessionID) string {
 func showStatus(ctx context.Context, p *Pool, m chat.Message) (string, error) {
 	s, err := p.Status(ctx)
 	working, loading := p.subagents.Working(ctx, subagents.VisibleTo(m))
-	_, model, unreadable := p.modelsFor(ctx, m)
+	_, model, unreadable := p.ModelsFor(ctx, m)
 	if err = cmp.Or(err, loading, unreadable); err != nil {
 		return "", fmt.Errorf("count what waits: %w", err)
 	}

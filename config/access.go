@@ -23,6 +23,19 @@ func (c *Config) Networks() (names []string) {
 	return names
 }
 
+// DriverOf returns the settings of a channel that only its driver understands, nil if it is not configured.
+func (c *Config) DriverOf(channel string) any {
+	if entry := c.Channels[channel]; entry != nil {
+		return entry.Driver
+	}
+	return nil
+}
+
+// HasNetwork reports whether a network of that type is configured.
+func (c *Config) HasNetwork(kind string) bool {
+	return slices.ContainsFunc(c.Networks(), func(name string) bool { return c.Channels[name].Type == kind })
+}
+
 // allowLists returns the allow lists, by channel.
 func (c *Config) allowLists() map[string][]string {
 	lists := map[string][]string{}

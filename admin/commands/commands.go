@@ -5,6 +5,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -32,7 +33,7 @@ func New(c Config) []*cobra.Command {
 	s := commands{c}
 	return []*cobra.Command{
 		s.sessions(), s.jobs(), s.audit(), s.pair(), s.status(), s.usage(), s.backup(),
-		s.link(), s.key(), s.replay(), s.mcp(),
+		s.link(), s.key(), s.replay(), s.mcp(), s.version(),
 	}
 }
 
@@ -54,6 +55,15 @@ func (s commands) command(use, short string, args cobra.PositionalArgs, do task)
 		return errors.Join(do(ctx, client, args), client.Close())
 	}
 	return &cobra.Command{Use: use, Short: short, Args: args, RunE: run}
+}
+
+// version returns the command version.
+func (s commands) version() *cobra.Command {
+	print := func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(s.config.Out, "parley", s.config.Version)
+		return err
+	}
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: print}
 }
 
 // newGroup returns a command that only has subcommands.

@@ -29,14 +29,6 @@ func (m *menus) models(req request) ([]string, error) {
 	return c.cfg.Models(req.r.Context(), c.address(req.who.ID, ""), req.who)
 }
 
-// model returns the name of the model that answers the person of req in their conversation; "": nobody says.
-func (m *menus) model(req request) (string, error) {
-	if m.channel.cfg.Model == nil {
-		return "", nil
-	}
-	return m.channel.cfg.Model(req.r.Context(), req.room.address, req.who)
-}
-
 // A menuCommand is a slash command that the message box proposes.
 type menuCommand struct {
 	Name string `json:"name"`
@@ -60,7 +52,7 @@ func (m *menus) serve(req request) error {
 		return err
 	}
 	answer.Models = append(answer.Models, models...)
-	if answer.Model, err = m.model(req); err != nil {
+	if answer.Model, err = m.channel.cfg.Model(req.r.Context(), req.room.address, req.who); err != nil {
 		return err
 	}
 	return req.writeJSON(http.StatusOK, answer)

@@ -103,6 +103,9 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Blocked == nil {
 		cfg.Blocked = func(context.Context, chat.Sender, string) bool { return false }
 	}
+	if cfg.Model == nil {
+		cfg.Model = func(context.Context, chat.Address, chat.Sender) (string, error) { return "", nil }
+	}
 	c := &Channel{
 		cfg:    cfg,
 		files:  store.NewTable(cfg.Store.Bucket(store.BucketFiles(cfg.Name)), store.Forget[chat.File](cfg.Log, "file")),

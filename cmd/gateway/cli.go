@@ -95,10 +95,6 @@ func (p *program) commands() *cobra.Command {
 	add("doctor", "Check config, store, tokens, models and ports, and suggest fixes", p.doctor)
 	add("install-service", "Install a systemd user service that runs the gateway", p.installService)
 	add("health", "Succeed if the gateway runs: for service managers and containers", p.health)
-	add("version", "Print the version", func(context.Context) error {
-		_, err := fmt.Fprintln(p.stdout, "parley", host.Version())
-		return err
-	})
 	commands.AddStandard(root)
 	return root
 }

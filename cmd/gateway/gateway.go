@@ -210,9 +210,8 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	g.hub.Access().SetRules(access)
 	g.observer.Queues(control.Watch{Hub: g.hub, Pool: g.pool}.Queues)
 	g.mcpServer = programs.New(g.api, programs.Config{
-		Version: host.Version(), Store: g.store, Texts: g.texts.Gateway.Coding, Log: g.Log,
-		OwnerAt:     jobHostOf(g).ownerAt,
-		PrivateChat: g.hub.PrivateChat, Sees: toolboxOf(g).workspaceOf, Search: g.pool.Sessions().Search,
+		Version: host.Version(), Store: g.store, Texts: g.texts.Gateway.Coding, OwnerAt: jobHostOf(g).ownerAt,
+		Log: g.Log, PrivateChat: g.hub.PrivateChat, Sees: toolboxOf(g).workspaceOf, Search: g.pool.Sessions().Search,
 		Kit: func(ctx context.Context, s tools.Scope) (*tools.Kit, error) { return (*g.kit.Load())(ctx, s) },
 	})
 	return g.openHTTP(ctx, webhooks)

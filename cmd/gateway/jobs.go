@@ -157,10 +157,7 @@ func (j jobHost) ownerAt(to string) (jobs.Asker, error) {
 	if err != nil || to == "" {
 		return a, err
 	}
-	if channel := c.Channels[a.At.Channel]; channel != nil { // it may be an owner's that is switched off
-		err = network.CheckChat(channel.Driver, a.At)
-	}
-	if err != nil {
+	if err := network.CheckChat(c.DriverOf(a.At.Channel), a.At); err != nil {
 		return jobs.Asker{}, fmt.Errorf("'%s' names no chat: %w", to, err)
 	}
 	return a, nil

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"parley/cmd/gateway/setup"
 	"parley/config"
@@ -38,10 +37,9 @@ func (p *program) onboard(context.Context) error {
 	if err := setup.Folders(p.stdout, c.DataDir, c.Workspace); err != nil {
 		return err
 	}
-	isTelegram := func(name string) bool { return c.Channels[name].Type == "telegram" }
 	return setup.Next{
 		Config: c.File, Flags: p.flags(), Commented: setup.HasBotComment(c.File),
-		Model: c.Models[c.Agent.Model].Type != "demo", Telegram: slices.ContainsFunc(c.Networks(), isTelegram),
+		Model: c.Models[c.Agent.Model].Type != "demo", Telegram: c.HasNetwork("telegram"),
 	}.Print(p.stdout)
 }
 

@@ -193,16 +193,16 @@ func (f *forecast) add(ctx context.Context, j scheduler.Job) {
 }
 
 // count adds a run to its day.
-func (j *Job) count(due time.Time) {
+func (told *Job) count(due time.Time) {
 	year, month, day := due.Date()
-	if n := len(j.Days); n > 0 {
-		if y, m, d := j.Days[n-1].Last.Date(); y == year && m == month && d == day {
-			j.Days[n-1].Runs++
-			j.Days[n-1].Last = due
+	if n := len(told.Days); n > 0 {
+		if y, m, d := told.Days[n-1].Last.Date(); y == year && m == month && d == day {
+			told.Days[n-1].Runs++
+			told.Days[n-1].Last = due
 			return
 		}
 	}
-	j.Days = append(j.Days, Day{Runs: 1, First: due, Last: due})
+	told.Days = append(told.Days, Day{Runs: 1, First: due, Last: due})
 }
 
 // NotCounted says that nobody knows yet what n jobs take.

@@ -126,7 +126,8 @@ func (v *view) day(begin, end time.Time, isToday bool) g.Node {
 	var marks []mark
 	var ticks g.Group
 	for _, j := range v.week.Jobs {
-		i := slices.IndexFunc(j.Days, func(d rehearsal.Day) bool { return !d.First.Before(begin) && d.First.Before(end) })
+		isHere := func(d rehearsal.Day) bool { return !d.First.Before(begin) && d.First.Before(end) }
+		i := slices.IndexFunc(j.Days, isHere)
 		if i < 0 {
 			continue
 		}

@@ -273,7 +273,8 @@ func (s sheet) form() g.Node {
 	if !s.config.UpdatedAt.IsZero() {
 		base = s.config.UpdatedAt.Format(time.RFC3339Nano)
 	}
-	return response.ScriptForm(h.Class("sheet"), h.Data("post", "/admin/policy"), h.Data("done", "The policy was saved."),
+	return response.ScriptForm(h.Class("sheet"),
+		h.Data("post", "/admin/policy"), h.Data("done", "The policy was saved."),
 		h.Input(h.Type("hidden"), h.Name("type"), h.Value(string(s.target.Type))),
 		h.Input(h.Type("hidden"), h.Name("value"), h.Value(s.target.Value)),
 		h.Input(h.Type("hidden"), h.Name("updated_at"), h.Value(base)),

@@ -36,20 +36,23 @@ export const script = (name) => insist(() => element("script", { src: new URL(na
 
 // element adds an element to the head of the page, and removes it again if what it names cannot be loaded.
 const element = (tag, set) => new Promise((onload, fail) => {
-  const e = make(tag, { ...set, onload, onerror: () => (e.remove(), fail(new Error(`${set.href ?? set.src} was not loaded`))) });
+  const onerror = () => (e.remove(), fail(new TypeError(`${set.href ?? set.src} was not loaded`)));
+  const e = make(tag, { ...set, onload, onerror });
   document.head.append(e);
 });
 
-// insist calls load until it does not fail. The connection may break just then: it waits until there is
-// one again, and gives up if load goes on to fail although there is.
+// insist calls load until what it loads is there: the connection may break just then. A TypeError is
+// what import fails with if it cannot fetch.
 async function insist(load) {
   for (let tries = 0; ; tries++) {
     try {
       return await load();
     } catch (e) {
-      if (down) await new Promise((done) => waiting.push(done));
-      else if (tries < 6) await new Promise((done) => setTimeout(done, pause(tries)));
-      else throw e;
+      if (!(e instanceof TypeError)) throw e;
+      await new Promise((done) => {
+        setTimeout(done, pause(tries));
+        waiting.push(done);
+      });
     }
   }
 }

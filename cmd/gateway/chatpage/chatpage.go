@@ -60,7 +60,7 @@ func New(c Config) (*web.Channel, error) {
 		Forget:    c.Forget,
 		Blocked:   c.Blocked,
 		Models:    c.Models,
-		Model:     c.Pool.ModelAt,
+		Model:     c.model,
 		Hears:     c.Hears,
 		Steps:     timeline.Of(c.Pool, &c.Texts.Agent),
 		Notify:    pushes.New(c.Store, c.Log, c.Page),
@@ -94,4 +94,10 @@ func (c Config) makeTitle(ctx context.Context, b titles.Beginning) (string, erro
 	model := c.TitleModel()
 	metered := c.Pool.Budget().Meter(who, model, c.Pool.Model(model).Model)
 	return making.Make(ctx, metered, b.Asked, b.Answered)
+}
+
+// model returns the name of the model that answers who there.
+func (c Config) model(ctx context.Context, at chat.Address, who chat.Sender) (string, error) {
+	_, name, err := c.Pool.ModelsFor(ctx, chat.Message{At: at, From: who})
+	return name, err
 }
