@@ -123,7 +123,7 @@ func (c *bubbleCheck) beginsBubble(call *ast.CallExpr) bool {
 	if isCallOf(call, "synctest", "Test") {
 		c.bare = append(c.bare, call.Pos())
 	}
-	if isCallOf(call, "timetest", "Test") {
+	if isCallOf(call, "timetest", "Test") || isCallOf(call, "timetest", "TestWithOthers") {
 		return true
 	}
 	_, name := calledName(call.Fun)

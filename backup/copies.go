@@ -123,7 +123,7 @@ func (k Keeper) due() bool {
 func (k Keeper) copyStore(ctx context.Context, path string) error {
 	s, ok := k.Store.(copier)
 	if !ok {
-		return errors.New("only a store that is a file can be copied; servers have backups of their own")
+		return errors.New("only a store that is a file can be copied")
 	}
 	size, err := storeSize(filepath.Join(k.DataDir, StoreFile))
 	if err != nil {

@@ -153,7 +153,7 @@ func (r *reading) whoMayTalk() string {
 	all := r.people()
 	switch n := len(all); {
 	case n == 0:
-		return "nobody is known by number who may"
+		return "it knows no one by number who may"
 	case n > 10:
 		return fmt.Sprintf("%s and %d more may talk there", strings.Join(all[:10], ", "), n-10)
 	}

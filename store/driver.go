@@ -21,8 +21,8 @@ type Host struct {
 	Brief bool
 	// Waiting is called if Open has to wait for the gateway on another machine that holder describes; may be nil.
 	Waiting func(holder string)
-	// Stopped is called once, and must not block, when the Store cannot be used any
-	// more until it is opened again; may be nil.
+	// Stopped is called at most once, and must not block, when the Store cannot be used
+	// any more until it is opened again; may be nil.
 	Stopped func(error)
 }
 

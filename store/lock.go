@@ -46,8 +46,8 @@ func Locked(ctx context.Context, s Store, name string, do func(context.Context) 
 	return err
 }
 
-// Usable returns an error that is [ErrClosed] if another process may have taken s over by now. Whoever acts
-// outside of s, on what it says there, asks just before: a process that stood still goes on anywhere.
+// Usable returns an error that is [ErrClosed] unless it is certain that no other process has taken s over by now.
+// Whoever acts outside of s, on what it says there, asks just before: a process that stood still goes on anywhere.
 func Usable(s Store) error {
 	if t, ok := s.(interface{ Usable() error }); ok {
 		return t.Usable()

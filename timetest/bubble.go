@@ -20,6 +20,13 @@ func Test(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
+// TestWithOthers is Test for packages in which other tests run side by side with f and need all processors, such as
+// those that drive a browser. The detector may crash there, which is rare where few timers are due at once.
+func TestWithOthers(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
 // bubbles are those of this process that run, under the race detector.
 var bubbles bubbleCount
 

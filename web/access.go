@@ -91,7 +91,7 @@ var (
 		wrong: "This API key is invalid or has been revoked.",
 		code:  "invalid_api_key",
 	}
-	oneTime = credential{name: "sign-in link", wrong: "This link was already used, is invalid or has expired."}
+	oneTime = credential{name: "sign-in link", wrong: "This link has already been used, has expired or is invalid."}
 )
 
 // needsKey answers programs that use their endpoints without a key.

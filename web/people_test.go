@@ -92,7 +92,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 // A token with fewer than 128 bits could be guessed, so it has to wait behind
 // wrong ones like any guess; a link still signs the owner in.
 func TestShortTokenWaits(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		const short = "correct-horse-battery-" // lower case only, 22 characters
 		f := newFace(t, func(c *Config) { c.Token = short })
 		right := asking{method: "POST", path: "/signin", body: `{"token":"` + short + `"}`}
@@ -133,7 +133,7 @@ func TestWrongCredential(t *testing.T) {
 		says string
 	}{
 		{asking{method: "POST", path: "/signin", body: `{"token":"wrong"}`}, "This token is invalid."},
-		{asking{method: "POST", path: "/signin", body: `{"code":"wrong"}`}, "This link was already used, is invalid or has expired."},
+		{asking{method: "POST", path: "/signin", body: `{"code":"wrong"}`}, "This link has already been used, has expired or is invalid."},
 		{asking{path: "/v1/models", header: http.Header{"Authorization": {"Bearer sk-of-another-service"}}}, `{"error":{"code":"invalid_api_key","message":"This API key is invalid or has been revoked.","param":null,"type":"invalid_request_error"}}`},
 		{asking{path: "/v1/models"}, `"code":"invalid_api_key","message":"An API key is needed`},
 		{asking{method: "POST", path: "/v1/chat/completions", body: `{}`, header: http.Header{ownHeader: nil}}, `"message":"An API key is needed`},
@@ -148,7 +148,7 @@ func TestWrongCredential(t *testing.T) {
 
 // A login holds for 30 days after it was used.
 func TestLoginLife(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		f := newFace(t)
 		boss := f.owner(t)
 		for range 10 {
@@ -171,7 +171,7 @@ func TestLoginLife(t *testing.T) {
 
 // A link works once, and not for ever.
 func TestLinks(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		f := newFace(t)
 		boss := f.owner(t)
 		start, err := f.Link(t.Context(), "owner")

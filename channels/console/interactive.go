@@ -76,6 +76,7 @@ type interactiveChat struct {
 	alsoServes string // Terminal.Serves
 
 	askedToLeave time.Time // when somebody was told that leaving ends more than this chat
+	leavesBy     string    // what they would do again then
 	setCommands  func(names []string)
 
 	hinted bool // how to answer suggestions was shown
@@ -117,11 +118,13 @@ var leaveWords = []string{"exit", "quit", "/exit", "/quit"}
 
 // leave leaves, at the terminal of a gateway that others use at the second time. again is how.
 func (c *interactiveChat) leave(again string) {
-	if c.alsoServes == "" || time.Since(c.askedToLeave) < doubleLeaveTime {
+	isSecond := c.leavesBy == again && time.Since(c.askedToLeave) < doubleLeaveTime
+	if c.alsoServes == "" || isSecond {
 		c.left = true
 		return
 	}
 	c.askedToLeave = time.Now()
+	c.leavesBy = again
 	c.screen.print("[" + again + " again within a minute stops Parley, which also serves " + c.alsoServes + "]\n")
 }
 

@@ -50,6 +50,9 @@ type guarded struct {
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if g.usable != nil {
 		if err := g.usable(); err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close() // as a RoundTripper must; there is nothing to do about an error
+			}
 			return nil, err
 		}
 	}

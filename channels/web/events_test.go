@@ -246,7 +246,7 @@ func TestSaysNothing(t *testing.T) {
 
 // What was given up is not shown to those who come after.
 func TestGivenUp(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +275,7 @@ func TestGivenUp(t *testing.T) {
 
 // A draft is sent whole, so not for every word, and the latest always is.
 func TestDraftsArePaced(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
 		if err != nil {
 			t.Fatal(err)
@@ -387,7 +387,7 @@ func TestP15SlowReader(t *testing.T) {
 
 // A browser whose connection takes nothing at all is given up after a while.
 func TestStuckReader(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		c, err := New(Config{Name: "web", Store: mem.New(), Log: quiet})
 		if err != nil {
 			t.Fatal(err)

@@ -132,10 +132,10 @@ func serve(ctx context.Context, o options) error {
 	defer leave(nil)
 	g := &gateway{options: o, began: time.Now(), gcPercent: host.CollectLater()}
 	switch err := g.build(ctx, func(err error) { leave(cmp.Or(err, errLeft)) }); {
-	case errors.Is(err, context.Canceled) && why(ctx) == nil: // it was told to end while it waited
+	case errors.Is(err, context.Canceled) && why(ctx) == nil && !g.Chat: // it was told to end while it waited
 		return g.close()
 	case err != nil:
-		return errors.Join(err, g.close())
+		return errors.Join(cmp.Or(why(ctx), err), g.close())
 	}
 	g.claimWorkspace()
 	g.printBanner()

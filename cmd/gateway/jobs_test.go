@@ -59,7 +59,7 @@ func nothing(context.Context, scheduler.Job, scheduler.Run) (scheduler.Ended, er
 
 // inBubble runs f with a watch.
 func inBubble(t *testing.T, f func(*testing.T, *watch)) {
-	timetest.Test(t, func(t *testing.T) { f(t, newWatch(t)) })
+	timetest.TestWithOthers(t, func(t *testing.T) { f(t, newWatch(t)) })
 }
 
 // An owner and a user, each in a private chat.

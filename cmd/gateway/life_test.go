@@ -54,7 +54,7 @@ type life struct {
 func inLife(t *testing.T, more map[string]any, f func(*life)) {
 	t.Helper()
 	dir, began := storetest.TempDir(t), time.Now()
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		timetest.Sleep(time.Until(began.Add(48 * time.Hour).Truncate(24 * time.Hour).Add(6 * time.Hour)))
 		l := &life{T: t, dir: dir, began: began, net: &lifeNetwork{heard: make(chan chat.Message)}}
 		l.config = map[string]any{

@@ -64,7 +64,7 @@ func (p *program) importTarget() (t imports.Target, err error) {
 		Zone: c.Zone(), MinInterval: c.Cron.MinInterval, Now: time.Now,
 	}
 	refused := stores.CheckFile(c.Store.Driver, c.Store.Type)
-	t.Open = moving.Opener(c.DataDir, refused, lockPatience, func(err error) error { return explainStore(c, err) })
+	t.Open = moving.Opener(c.DataDir, refused, stores.Patience, func(err error) error { return explainStore(c, err) })
 	t.Check = func(text []byte) error {
 		s.Environ = moving.Environ(p.environ, text)
 		_, err := config.Parse(s, text)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"parley/backup"
 	"parley/cmd/gateway/moving"
@@ -19,20 +18,19 @@ import (
 	"parley/workspace"
 )
 
-// lockPatience is how long the gateway waits for a command that has the data
-// folder and soon ends.
-const lockPatience = 20 * time.Second
-
 // openStore opens the store that the config names.
 func (g *gateway) openStore(ctx context.Context, stopped func(error)) (err error) {
-	driver := g.Config.Store.Driver
+	driver, dir := g.Config.Store.Driver, g.Config.DataDir
 	if stores.IsFile(driver) {
 		g.store, g.notes, err = g.openBolt(ctx, stopped)
 		return err
 	}
 	g.store, g.unlockData, err = stores.Open(ctx, driver.(store.Driver), stores.Place{
-		Dir: g.Config.DataDir, Patience: lockPatience, Brief: g.Brief, Log: g.Log, Stderr: g.Stderr, Stopped: stopped,
+		Dir: dir, Brief: g.Brief, Chat: g.Chat, Log: g.Log, Stderr: g.Stderr, Stopped: stopped,
 	})
+	if _, ok := errors.AsType[*handover.MovedError](err); ok {
+		return exit{exitUsage, err}
+	}
 	return err
 }
 
@@ -44,7 +42,7 @@ func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.St
 		return nil, nil, exit{exitUsage, err}
 	}
 	cfg := bolt.Config{
-		Dir: c.DataDir, Log: g.Log, Brief: g.Brief, Patience: lockPatience,
+		Dir: c.DataDir, Log: g.Log, Brief: g.Brief, Patience: stores.Patience,
 		Stopped: stopped, Committed: g.observer.Committed,
 	}
 	opened, replaced, err := restorer(c, g.Log).OpenStore(ctx, cfg, g.Anew)

@@ -44,7 +44,7 @@ func TestSandboxIsTold(t *testing.T) {
 		{"strong", "weak", "WARN", "programs of models do not run", "Programs do not run here"},
 		{"none", "strong", "WARN", "programs of models run without a sandbox", "Programs run WITHOUT a sandbox"},
 	} {
-		timetest.Test(t, func(t *testing.T) {
+		timetest.TestWithOthers(t, func(t *testing.T) {
 			var probes atomic.Int32
 			probe := func(_ context.Context, r sandbox.Runner) ([]sandbox.Attempt, error) {
 				probes.Add(1)

@@ -3,9 +3,11 @@ package nats_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +107,7 @@ func waitFor(t testing.TB, what string, done func() bool) {
 // Each Store of a cluster has its own prefix.
 func TestStoreOnCluster(t *testing.T) {
 	address := startCluster(t)
+	t.Run("stand by", func(t *testing.T) { testStandByChangesNothing(t, address) })
 	t.Run("all", func(t *testing.T) { // ends with its cases, and the cluster after it
 		storetest.RunUntimed(t, true, func(t *testing.T) func() store.Store {
 			cfg := nats.Config{URL: address, Replicas: 3, Prefix: rand.Text()}
@@ -119,6 +122,27 @@ func TestStoreOnCluster(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Who stands by with another config changes nothing of what the gateway uses that answers.
+func testStandByChangesNothing(t *testing.T, address string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg := nats.Config{URL: address, Replicas: 3, Prefix: rand.Text()}
+	t.Cleanup(func() { removeStreams(t, cfg) })
+	s, err := cfg.Open(ctx, store.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	other := cfg
+	other.Replicas = 1
+	if _, err := other.Open(ctx, store.Host{Waiting: func(string) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Open = %v", err)
+	}
+	if text, err := cfg.Examine(t.Context()); err != nil || !strings.Contains(text, "copies of everything: 3") {
+		t.Errorf("Examine = %q, %v", text, err)
+	}
 }
 
 // removeStreams removes the streams of a Store, each of which costs servers some time.

@@ -66,13 +66,19 @@ func (c *Config) Check(report func(key, problem string)) {
 	}
 }
 
-func (c *Config) addresses() []string { return strings.Split(c.URL, ",") }
+func (c *Config) addresses() []string {
+	all := strings.Split(c.URL, ",")
+	for i, address := range all {
+		all[i] = strings.TrimSpace(address)
+	}
+	return all
+}
 
 // place returns the addresses without what a login may be in.
 func (c *Config) place() string {
 	var places []string
 	for _, address := range c.addresses() {
-		u, err := url.Parse(strings.TrimSpace(address))
+		u, err := url.Parse(address)
 		if err != nil {
 			continue // the text of the error may hold a login
 		}

@@ -20,36 +20,37 @@ func (s *Store) briefPatience() time.Duration { return 3*s.leaseTime + 2*time.Se
 // Open implements [store.Driver]. It waits until no other gateway uses the Store; a command gives up soon. Once another
 // gateway may have taken over, no call reaches the servers any more, and Stopped is called.
 func (c *Config) Open(ctx context.Context, host store.Host) (store.Store, error) {
-	cfg := *c
-	cfg.Log = host.Log
-	s, err := Open(ctx, cfg)
+	cfg := c.withDefaults()
+	cfg.Log = cmp.Or(host.Log, cfg.Log)
+	s, err := open(ctx, cfg)
 	if err != nil { // and not a nil *Store, which is no nil store.Store
 		return nil, err
 	}
-	if err := s.standBy(ctx, host); err != nil {
+	if err := s.standBy(ctx, cfg, host); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), s.Close())
 	}
 	return s, nil
 }
 
 // standBy waits until no other gateway uses the Store, and has the Store end when that is no longer certain.
-func (s *Store) standBy(ctx context.Context, host store.Host) error {
-	holder, err := s.holder(ctx, gatewayLock)
-	if err != nil {
-		return err
+func (s *Store) standBy(ctx context.Context, cfg Config, host store.Host) error {
+	other := "" // who has it
+	waiting := func(holder string) {
+		other = holder
+		if host.Waiting != nil {
+			host.Waiting(holder)
+		}
 	}
+	locking := ctx
 	if host.Brief {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.briefPatience(), errInUse)
+		locking, cancel = context.WithTimeoutCause(ctx, s.briefPatience(), errInUse)
 		defer cancel()
 	}
-	if holder != "" && host.Waiting != nil {
-		host.Waiting(holder)
-	}
-	l, err := s.newLease(ctx, s.lockSubject(gatewayLock), gatewayLock)
-	if err != nil && errors.Is(context.Cause(ctx), errInUse) {
+	l, err := s.newLeaseAfter(locking, s.lockSubject(gatewayLock), gatewayLock, waiting)
+	if err != nil && errors.Is(context.Cause(locking), errInUse) {
 		return fmt.Errorf("the store on NATS at %s %w, %s: run this on that machine, or stop that gateway first",
-			s.address, errInUse, cmp.Or(holder, "which has just begun"))
+			s.address, errInUse, other)
 	}
 	if err != nil {
 		return fmt.Errorf("lock %q: %w", gatewayLock, err)
@@ -64,7 +65,7 @@ func (s *Store) standBy(ctx context.Context, host store.Host) error {
 		case <-closing.Done():
 		}
 	})
-	return nil
+	return s.settle(ctx, cfg)
 }
 
 var (
@@ -95,13 +96,27 @@ func (c *Config) Examine(ctx context.Context) (text string, err error) {
 	if err := s.checkServers(ctx); err != nil {
 		return "", s.explain(cfg, err)
 	}
-	holder, err := s.holder(ctx, gatewayLock)
-	if err != nil && !isWithoutStreams(err) {
+	text = fmt.Sprintf("NATS %s at %s, ", s.conn.ConnectedServerVersion(), s.address)
+	copies, err := s.replicas(ctx)
+	if isWithoutStreams(err) {
+		return text + "has nothing stored yet", nil
+	}
+	holder, errHolder := s.holder(ctx, gatewayLock)
+	if err = errors.Join(err, errHolder); err != nil {
 		return "", s.explain(cfg, err)
 	}
-	const form = "NATS %s at %s, copies of everything: %d, used by: %s"
-	used := cmp.Or(holder, "no gateway")
-	return fmt.Sprintf(form, s.conn.ConnectedServerVersion(), s.address, cfg.Replicas, used), nil
+	used := "no gateway uses it"
+	if holder != "" {
+		used = "last used by " + holder
+	}
+	return fmt.Sprintf("%scopies of everything: %d, %s", text, copies, used), nil
+}
+
+// replicas returns how many servers have the logs.
+func (s *Store) replicas(ctx context.Context) (int, error) {
+	var has streamInfo
+	err := s.request(ctx, "STREAM.INFO."+s.stream("logs").name, struct{}{}, &has)
+	return has.Config.Replicas, err
 }
 
 // isWithoutStreams reports whether no Store was opened there before.

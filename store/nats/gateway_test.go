@@ -41,7 +41,7 @@ func TestStandBy(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "in use by another gateway, process ") {
 		t.Errorf("a command beside a gateway: %v", err)
 	}
-	if text, err := configAt(srv.ClientURL()).Examine(ctx); err != nil || !strings.Contains(text, "used by: process ") {
+	if text, err := configAt(srv.ClientURL()).Examine(ctx); err != nil || !strings.Contains(text, "copies of everything: 1, last used by process ") {
 		t.Errorf("Examine = %q, %v", text, err)
 	}
 
@@ -87,7 +87,7 @@ func TestStandByEnds(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, natstest.Listening(t))
 	cfg := &nats.Config{URL: srv.ClientURL()}
-	if text, err := cfg.Examine(t.Context()); err != nil || !strings.Contains(text, "used by: no gateway") {
+	if text, err := cfg.Examine(t.Context()); err != nil || !strings.Contains(text, "has nothing stored yet") {
 		t.Errorf("Examine = %q, %v", text, err)
 	}
 	first, err := cfg.Open(t.Context(), store.Host{})
@@ -115,27 +115,36 @@ func TestWorkAfterTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	if err := first.Queue("q").Push(ctx, "id", nil); err != nil {
+	lock, err := first.Lock(ctx, "l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Queue("q").Push(ctx, "before", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.Queue("q").Pull(ctx); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := first.Lock(ctx, "l")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.stall(true)
 	other := nats.WithLeaseTime(nats.Config{URL: srv.ClientURL()}, leaseTime)
-	second, err := other.Open(ctx, store.Host{})
+	second, err := other.Open(ctx, store.Host{Waiting: func(string) { // what is begun from now on it knows, too
+		if err := first.Queue("q").Push(ctx, "id", nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := first.Queue("q").Pull(ctx); err != nil {
+			t.Error(err)
+		}
+		p.stall(true)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.Close()
 	soon, cancel := context.WithTimeout(ctx, leaseTime/2)
 	defer cancel()
-	if item, err := second.Queue("q").Pull(soon); item.ID != "id" || !item.Again || err != nil {
-		t.Errorf("Pull = %q, again: %v, %v", item.ID, item.Again, err)
+	for _, want := range []string{"before", "id"} {
+		if item, err := second.Queue("q").Pull(soon); item.ID != want || !item.Again || err != nil {
+			t.Errorf("Pull = %q, again: %v, %v; want %s", item.ID, item.Again, err, want)
+		}
 	}
 	if next, err := second.Lock(soon, "l"); err != nil || next.Fence <= lock.Fence {
 		t.Errorf("Lock = fence %d, %v, after %d", next.Fence, err, lock.Fence)

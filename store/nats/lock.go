@@ -51,6 +51,13 @@ func (s *Store) lockSubject(name string) string { return s.prefix + ".lock." + t
 
 // newLease waits until nobody has the lock that is subject, and takes it.
 func (s *Store) newLease(ctx context.Context, subject, name string) (*lease, error) {
+	return s.newLeaseAfter(ctx, subject, name, nil)
+}
+
+// newLeaseAfter is newLease that calls waiting with who has the lock, once, if it has to wait for another process.
+func (s *Store) newLeaseAfter(
+	ctx context.Context, subject, name string, waiting func(holder string),
+) (*lease, error) {
 	release, err := s.lockHere(ctx, subject)
 	if err != nil {
 		return nil, err
@@ -62,7 +69,7 @@ func (s *Store) newLease(ctx context.Context, subject, name string) (*lease, err
 		lost:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
-	if err := l.acquire(ctx); err != nil {
+	if err := l.acquire(ctx, waiting); err != nil {
 		release()
 		return nil, err
 	}
@@ -147,10 +154,11 @@ func (l *lease) claim() *client.Msg {
 	return m
 }
 
-// acquire waits until the lock is free.
-func (l *lease) acquire(ctx context.Context) error {
+// acquire waits until the lock is free. It calls waiting, which may be nil, if it is not.
+func (l *lease) acquire(ctx context.Context, waiting func(holder string)) error {
 	s := l.stream.store
 	var seen uint64 // the message of the holder
+	var holder string
 	var since moment
 	for {
 		free := false
@@ -164,6 +172,7 @@ func (l *lease) acquire(ctx context.Context) error {
 				since = now()
 			}
 			seen = m.seq
+			holder = string(m.body)
 			if free = free || since.elapsed() >= s.leaseTime; !free {
 				return nil
 			}
@@ -181,6 +190,10 @@ func (l *lease) acquire(ctx context.Context) error {
 			continue
 		case free:
 			return nil
+		}
+		if waiting != nil {
+			waiting(holder)
+			waiting = nil
 		}
 		select {
 		case <-time.After(s.lookInterval()):
@@ -203,10 +216,14 @@ func (s *Store) isLeftBehind(m message) bool {
 func (l *lease) keep(ctx context.Context) {
 	s := l.stream.store
 	for {
+		wait := s.lookInterval()
+		if l.renewal != nil { // it was not answered: there is time for another try before the lease is late
+			wait /= 10
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(s.lookInterval()):
+		case <-time.After(wait):
 		}
 		if l.age() >= s.renewInterval() {
 			if err := l.renew(context.WithoutCancel(ctx)); errors.Is(err, store.ErrConflict) {

@@ -103,7 +103,7 @@ func (s *Store) renewLink() {
 
 func (s *Store) stream(name string) stream { return stream{store: s, name: s.prefix + "-" + name} }
 
-// call calls fn, unless ctx has ended, the Store is closed, which waits for it, or another gateway may have taken over.
+// call calls fn, unless ctx has ended, the Store is closed, or another gateway may have taken over. Close waits for it.
 func (s *Store) call(ctx context.Context, fn func() error) error {
 	if err := cmp.Or(ctx.Err(), s.Usable()); err != nil {
 		return err
@@ -137,9 +137,15 @@ func (s *Store) Close() error { return s.close() }
 func (s *Store) shutDown() error {
 	s.mu.Lock()
 	s.closed = true
+	permit := s.permit.Load()
 	leases := make([]*lease, 0, len(s.leases))
 	for l := range s.leases {
-		leases = append(leases, l)
+		if l != permit {
+			leases = append(leases, l)
+		}
+	}
+	if permit != nil { // after the others, which are free once somebody else has it
+		leases = append(leases, permit)
 	}
 	for _, q := range s.queues {
 		q.pending.Close()

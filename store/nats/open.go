@@ -46,6 +46,18 @@ const (
 // Its errors say what to do.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
+	s, err := open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.settle(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("open store: %w", errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+// open connects to the servers and creates the streams if there are none. It changes nothing that is there.
+func open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -53,10 +65,35 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.connect(cfg); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	// A server without JetStream may be one that has just started.
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.permitted, cancel)()
 	if err := s.prepare(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open store: %w", errors.Join(s.explain(cfg, err), s.Close()))
 	}
 	return s, nil
+}
+
+// prepare checks the servers and creates the streams.
+func (s *Store) prepare(ctx context.Context, cfg Config) error {
+	if err := s.checkServers(ctx); err != nil {
+		return err
+	}
+	return s.eachStream(cfg, func(want jetstream.StreamConfig) error { return s.create(ctx, want) })
+}
+
+// settle gives the streams the settings of cfg, and notes how far they go: what comes later is of this process.
+func (s *Store) settle(ctx context.Context, cfg Config) error {
+	err := s.eachStream(cfg, func(want jetstream.StreamConfig) error { return s.update(ctx, want) })
+	if err != nil {
+		return s.explain(cfg, err)
+	}
+	if s.opened.buckets, err = s.stream("buckets").lastSeq(ctx); err != nil {
+		return err
+	}
+	s.opened.queues, err = s.stream("queues").lastSeq(ctx)
+	return err
 }
 
 func (c Config) withDefaults() Config {
@@ -95,15 +132,8 @@ func (s *Store) checkServers(ctx context.Context) error {
 	return nil
 }
 
-// prepare checks the servers and creates the streams.
-func (s *Store) prepare(ctx context.Context, cfg Config) (err error) {
-	// A server without JetStream may be one that has just started.
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	defer context.AfterFunc(s.permitted, cancel)()
-	if err := s.checkServers(ctx); err != nil {
-		return err
-	}
+// eachStream calls do with what each stream needs.
+func (s *Store) eachStream(cfg Config, do func(want jetstream.StreamConfig) error) error {
 	for _, want := range []jetstream.StreamConfig{
 		{
 			Name: s.stream("buckets").name, AllowRollup: true,
@@ -116,15 +146,11 @@ func (s *Store) prepare(ctx context.Context, cfg Config) (err error) {
 		},
 	} {
 		want.Replicas = cfg.Replicas
-		if err := s.ensure(ctx, want); err != nil {
+		if err := do(want); err != nil {
 			return fmt.Errorf("stream %s: %w", want.Name, err)
 		}
 	}
-	if s.opened.buckets, err = s.stream("buckets").lastSeq(ctx); err != nil {
-		return err
-	}
-	s.opened.queues, err = s.stream("queues").lastSeq(ctx)
-	return err
+	return nil
 }
 
 var errNoJetStream = errors.New("JetStream does not answer")
@@ -132,23 +158,31 @@ var errNoJetStream = errors.New("JetStream does not answer")
 // openTimeout is how long Open waits for servers that say that they are not ready.
 const openTimeout = 10 * time.Second
 
-// ensure creates the stream, or gives it the settings that the Store needs. It leaves alone others, which are the
-// owner's, such as a limit of bytes or where to place it.
-func (s *Store) ensure(ctx context.Context, want jetstream.StreamConfig) error {
-	var has struct {
-		Config jetstream.StreamConfig `json:"config"`
+// A streamInfo is what a server says of a stream.
+type streamInfo struct {
+	Config jetstream.StreamConfig `json:"config"`
+}
+
+// create creates the stream if there is none.
+func (s *Store) create(ctx context.Context, want jetstream.StreamConfig) error {
+	err := s.request(ctx, "STREAM.INFO."+want.Name, struct{}{}, nil)
+	if !isWithoutStreams(err) {
+		return err
 	}
-	err := s.request(ctx, "STREAM.INFO."+want.Name, struct{}{}, &has)
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.Code == codeNoStream {
-		want.AllowAtomicPublish = true
-		want.Discard = jetstream.DiscardNew
-		want.Duplicates = duplicateWindow
-		want.MaxMsgs = -1
-		want.MaxBytes = -1
-		want.MaxMsgsPerSubject = -1
-		return s.request(ctx, "STREAM.CREATE."+want.Name, want, nil)
-	}
-	if err != nil {
+	want.AllowAtomicPublish = true
+	want.Discard = jetstream.DiscardNew
+	want.Duplicates = duplicateWindow
+	want.MaxMsgs = -1
+	want.MaxBytes = -1
+	want.MaxMsgsPerSubject = -1
+	return s.request(ctx, "STREAM.CREATE."+want.Name, want, nil)
+}
+
+// update gives the stream the settings that the Store needs. It leaves alone others, which are the owner's, such as a
+// limit of bytes or where to place it.
+func (s *Store) update(ctx context.Context, want jetstream.StreamConfig) error {
+	var has streamInfo
+	if err := s.request(ctx, "STREAM.INFO."+want.Name, struct{}{}, &has); err != nil {
 		return err
 	}
 	next := has.Config

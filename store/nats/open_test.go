@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/store/nats"
 	"parley/store/nats/natstest"
@@ -215,4 +217,34 @@ func writeText(t *testing.T) (path string) {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Streams that were made otherwise get the settings that the Store needs.
+func TestOpenSettles(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, natstest.Listening(t))
+	conn, err := client.Connect(srv.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "parley-logs", Subjects: []string{"parley.log.>"}, MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := openAt(t, nats.Config{URL: srv.ClientURL()}).Log("l")
+	if _, err := l.Append(t.Context(), 0, []byte("one"), []byte("two")); err != nil {
+		t.Error(err)
+	}
+	s, err := js.Stream(t.Context(), "parley-logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.CachedInfo().Config; got.MaxBytes != 1<<20 || !got.AllowDirect || got.Discard != jetstream.DiscardNew {
+		t.Errorf("the stream has %+v", got)
+	}
 }

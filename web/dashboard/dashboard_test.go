@@ -111,7 +111,7 @@ func TestHostileTexts(t *testing.T) {
 
 // What is on disk is read every ten seconds at most, however many look, and again after an error.
 func TestDiskIsSpared(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
+	timetest.TestWithOthers(t, func(t *testing.T) {
 		fail := errors.New("broken")
 		asked := 0
 		d := newDashboard("x", &fail, &asked)

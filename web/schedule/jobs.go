@@ -223,7 +223,7 @@ func (v *view) buttons(j scheduler.Job) g.Node {
 		run = h.Button(h.Data("post", at+"/run?force=1"), h.Data("done", name+" was started."),
 			layout.Confirmation(name+" is paused. Run it once anyway?"), g.Text("Run now"))
 		toggle = h.Button(h.Data("patch", at), h.Data("body", `{"enabled":true}`),
-			h.Data("done", name+" goes on."), g.Text("Resume"))
+			h.Data("done", name+" is active again."), g.Text("Resume"))
 	}
 	if j.System {
 		return h.Div(h.Class("actions"), run)

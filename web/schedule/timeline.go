@@ -143,7 +143,7 @@ func (v *view) day(begin, end time.Time, isToday bool) g.Node {
 		} else {
 			ticks = append(ticks, v.ticks(j.ID, times))
 		}
-		if whole.runs > maxMarks {
+		if whole.runs > maxMarks || len(times) < whole.runs {
 			marks = append(marks, whole)
 			continue
 		}

@@ -7,7 +7,7 @@ style("maths.css");
 
 let library;
 
-// load loads the library. If it does not come, the next formula tries again.
+// load loads the library, once. If that fails for good, the next formula tries again.
 const load = () => (library ??= script("temml.min.js").then(() => temml).catch((e) => {
   library = null;
   throw e;

@@ -25,8 +25,13 @@ export function icon(name) {
   return svg;
 }
 
+const modules = {}; // that were needed, by name
+
 // need loads a module that is not needed at first.
-export const need = (name) => insist(() => import(name));
+export const need = (name) => (modules[name] ??= insist(() => import(name)).catch((e) => {
+  delete modules[name];
+  throw e;
+}));
 
 // style loads a style sheet of what is not needed at first.
 export const style = (name) => insist(() => element("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href }));
@@ -41,21 +46,32 @@ const element = (tag, set) => new Promise((onload, fail) => {
   document.head.append(e);
 });
 
+const mostTries = 8; // of what does not come although there is a connection
+
 // insist calls load until what it loads is there: the connection may break just then. A TypeError is
 // what import fails with if it cannot fetch.
 async function insist(load) {
-  for (let tries = 0; ; tries++) {
+  for (let all = 0, tries = 0; ; all++) {
     try {
       return await load();
     } catch (e) {
-      if (!(e instanceof TypeError)) throw e;
-      await new Promise((done) => {
-        setTimeout(done, pause(tries));
-        waiting.push(done);
-      });
+      const isConnected = navigator.onLine && source?.readyState === EventSource.OPEN;
+      if (!(e instanceof TypeError) || (isConnected && ++tries > mostTries)) throw e;
+      await connection(pause(all));
     }
   }
 }
+
+// connection waits for so many milliseconds, or until there is a connection again.
+const connection = (ms) => new Promise((done) => {
+  const go = () => {
+    clearTimeout(timer);
+    waiting.delete(go);
+    done();
+  };
+  const timer = setTimeout(go, ms);
+  waiting.add(go);
+});
 
 // newID returns an ID for a request that may be repeated but takes effect once (P3).
 export const newID = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
@@ -118,7 +134,7 @@ let source, handlers, timer, tries = 0, seen = Number(last), down = Date.now(), 
 let stay = false;
 
 // waiting are called when there is a connection again.
-const waiting = [];
+const waiting = new Set();
 
 // stayConnected says that events are needed also while nobody looks.
 export const stayConnected = (on) => (stay = on);
@@ -151,7 +167,7 @@ function connect() {
     signedOut = other = false;
     showState();
     wake();
-    waiting.splice(0).forEach((go) => go());
+    waiting.forEach((go) => go());
     handlers.talks(); // the list may have changed while there was no connection
   };
   s.onerror = () => {

@@ -17,14 +17,17 @@ import (
 	"parley/store/bolt/dirlock"
 )
 
-// A Place is where the gateway that opens a store runs.
+// Patience is how long whoever needs the data folder waits for a command that has it and soon ends.
+const Patience = 20 * time.Second
+
+// A Place is where the process that opens a store runs.
 type Place struct {
-	Dir      string        // the data folder
-	Patience time.Duration // with a command that has the folder and soon ends
-	Brief    bool          // this is a command that soon ends
-	Log      *slog.Logger
-	Stderr   io.Writer   // told of a wait
-	Stopped  func(error) // see [store.Host]
+	Dir     string // the data folder
+	Brief   bool   // this is a command that soon ends
+	Chat    bool   // only the terminal is served, so that a gateway on another machine goes first
+	Log     *slog.Logger
+	Stderr  io.Writer   // told of a wait
+	Stopped func(error) // see [store.Host]
 }
 
 // IsFile reports whether driver keeps everything in a file of the data folder.
@@ -47,7 +50,7 @@ func Open(ctx context.Context, driver store.Driver, p Place) (s store.Store, unl
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	unlock, err = dirlock.Wait(ctx, p.Dir, p.Brief, p.Patience, p.Log)
+	unlock, err = dirlock.Wait(ctx, p.Dir, p.Brief, Patience, p.Log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,13 +65,16 @@ func (p Place) open(ctx context.Context, driver store.Driver) (store.Store, erro
 		return nil, err
 	}
 	waited := false
-	s, err := driver.Open(ctx, store.Host{Log: p.Log, Brief: p.Brief, Stopped: p.Stopped, Waiting: func(holder string) {
+	host := store.Host{Log: p.Log, Brief: p.Brief || p.Chat, Stopped: p.Stopped}
+	host.Waiting = func(holder string) {
+		if host.Brief {
+			return
+		}
 		waited = true
 		p.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)
-		if !p.Brief {
-			fmt.Fprintf(p.Stderr, standingBy, holder)
-		}
-	}})
+		fmt.Fprintf(p.Stderr, standingBy, holder)
+	}
+	s, err := driver.Open(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func Check(ctx context.Context, driver any, file doctor.Store, running doctor.Ga
 	}
 	well, err := servers.Examine(ctx)
 	if err != nil {
-		const advice = "mend that; a gateway that runs waits meanwhile, and loses nothing"
+		const advice = "fix that; a gateway loses nothing meanwhile, but ends until it is started again"
 		return doctor.Finding{Status: doctor.Fail, Text: err.Error(), Advice: advice}
 	}
 	return doctor.Finding{Status: doctor.OK, Text: well}

@@ -47,6 +47,7 @@ function follow() {
   source = new EventSource(page.dataset.live);
   source.addEventListener("open", () => say("good", "Live"));
   source.addEventListener("error", async ({ target }) => {
+    say("warn", "No connection, trying again");
     if (target.readyState === EventSource.CLOSED) { // it was refused, as by a gateway that shuts down
       const out = await isSignedOut();
       if (target !== source) return; // nobody looks any more, or somebody looks again
@@ -54,7 +55,6 @@ function follow() {
       rest();
       setTimeout(follow, 3000);
     }
-    say("warn", "No connection, trying again");
   });
   source.addEventListener("part", (event) => replace(JSON.parse(event.data)));
 }
@@ -63,7 +63,7 @@ function follow() {
 async function isSignedOut() {
   const asking = new AbortController();
   try {
-    return (await fetch(page.dataset.live, { signal: asking.signal })).status === 401;
+    return (await fetch(page.dataset.live, { signal: AbortSignal.any([asking.signal, AbortSignal.timeout(5000)]) })).status === 401;
   } catch {
     return false; // there is no connection
   } finally {
