@@ -23,7 +23,7 @@ type window struct {
 
 func newWindow(t testing.TB, browser context.Context) *window {
 	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute) // on a machine that is busy, too
 	t.Cleanup(func() {
 		cancel()
 		end()

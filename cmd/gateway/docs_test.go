@@ -52,7 +52,7 @@ func TestDocumentedConfigs(t *testing.T) {
 			n++
 			_, err := parseText(m[1], "OPENAI_API_KEY=sk-1", "OPENROUTER_API_KEY=sk-2",
 				"TELEGRAM_BOT_TOKEN=1:a", "FAMILY_BOT_TOKEN=2:a", "TELEGRAM_SECRET=0123456789abcdef0123456789abcdef",
-				"DISCORD_BOT_TOKEN=a.b.c", "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef")
+				"DISCORD_BOT_TOKEN=a.b.c", "NATS_CREDENTIALS=parley:secret", "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef")
 			if err != nil {
 				t.Errorf("%s:\n%s%v", name, m[1], err)
 			}
