@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "12"); err != nil { // the tests wait for other processes most of the time
+	if err := flag.Set("test.parallel", "8"); err != nil { // the tests wait for other processes most of the time
 		panic(err)
 	}
 	hostile := func() { mcptest.Hostile(os.Args[1]) }
