@@ -78,7 +78,7 @@ func TestBrowser(t *testing.T) {
 	const chatShown = `document.querySelector("h1")?.textContent === "The chat of owner"`
 
 	goTo(at + "/signin#wrong")
-	until(`document.getElementById("said").textContent.includes("invalid or has expired")`)
+	until(`document.getElementById("said").textContent.includes("has expired or is invalid")`)
 	if hash := js(`location.href`); hash != at+"/signin" {
 		t.Errorf("the code stays in the address: %s", hash)
 	}

@@ -58,7 +58,7 @@ func TestPastedLink(t *testing.T) {
 	paste(linkOf("anna")) // signed in as somebody else
 	shows("anna")
 	paste(owners) // used up
-	webtest.Until(ctx, t, `document.getElementById("said").textContent.includes("invalid or has expired") && document.querySelector("#said a")`)
+	webtest.Until(ctx, t, `document.getElementById("said").textContent.includes("has expired or is invalid") && document.querySelector("#said a")`)
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("#said a").click(); ""`)); err != nil {
 		t.Fatal(err)
 	}
