@@ -25,7 +25,7 @@ func (g *gateway) openStore(ctx context.Context, stopped func(error)) (err error
 		g.store, g.notes, err = g.openBolt(ctx, stopped)
 		return err
 	}
-	g.store, g.unlockData, err = stores.Open(ctx, driver.(store.Driver), stores.Place{
+	g.store, g.unlockData, err = stores.Open(ctx, driver.(store.Driver), stores.Config{
 		Dir: dir, Brief: g.Brief, Chat: g.Chat, Log: g.Log, Stderr: g.Stderr, Stopped: stopped,
 	})
 	if _, ok := errors.AsType[*handover.MovedError](err); ok {

@@ -55,7 +55,7 @@ func (s *Store) standBy(ctx context.Context, cfg Config, host store.Host) error 
 	if err != nil {
 		return fmt.Errorf("lock %q: %w", gatewayLock, err)
 	}
-	s.permit.Store(l)
+	s.gatewayLease.Store(l)
 	s.start(func(closing context.Context) {
 		select {
 		case <-l.Lost:
@@ -65,7 +65,7 @@ func (s *Store) standBy(ctx context.Context, cfg Config, host store.Host) error 
 		case <-closing.Done():
 		}
 	})
-	return s.settle(ctx, cfg)
+	return s.applySettings(ctx, cfg)
 }
 
 var (
@@ -77,7 +77,7 @@ var (
 // Usable returns an error if another gateway may have the lock gatewayLock by now (see [store.Usable]). It asks the
 // clock, and not whether the loss was noticed.
 func (s *Store) Usable() error {
-	l := s.permit.Load()
+	l := s.gatewayLease.Load()
 	if l == nil || l.age() < s.leaseLimit() {
 		return nil
 	}

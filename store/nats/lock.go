@@ -167,7 +167,7 @@ func (l *lease) acquire(ctx context.Context, waiting func(holder string)) error 
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
-			free = err != nil || m.isGone() || s.isLeftBehind(m)
+			free = err != nil || m.isGone() || s.isOfEarlierGateway(m)
 			if !free && m.seq != seen {
 				since = now()
 			}
@@ -205,11 +205,11 @@ func (l *lease) acquire(ctx context.Context, waiting func(holder string)) error 
 	}
 }
 
-// isLeftBehind reports whether m, the message of who holds a lock, is of the gateway that this one has taken over from,
-// or of one before that: those hold no locks any more.
-func (s *Store) isLeftBehind(m message) bool {
-	permit := s.permit.Load()
-	return permit != nil && m.seq < permit.Fence
+// isOfEarlierGateway reports whether m, the message of who holds a lock, is of the gateway that this one has taken over
+// from, or of one before that: those hold no locks any more.
+func (s *Store) isOfEarlierGateway(m message) bool {
+	gateway := s.gatewayLease.Load()
+	return gateway != nil && m.seq < gateway.Fence
 }
 
 // keep renews the lease until ctx ends or the lease is lost.
@@ -240,7 +240,7 @@ func (l *lease) keep(ctx context.Context) {
 
 // renew writes once more. If no answer comes it writes the same the next time, which counts from the first time.
 func (l *lease) renew(ctx context.Context) error {
-	if permit := l.stream.store.permit.Load(); permit != l {
+	if gateway := l.stream.store.gatewayLease.Load(); gateway != l {
 		if err := l.stream.store.Usable(); err != nil { // its locks are free then
 			return err
 		}

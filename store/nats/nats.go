@@ -46,9 +46,9 @@ type Store struct {
 	opened  struct{ buckets, queues uint64 } // the last messages of streams when the Store was opened
 	ends    []*ends
 	// link ends when the connection does, and is replaced: what was asked there is not answered any more.
-	link    atomic.Pointer[context.Context]
-	endLink context.CancelFunc    // of renewLink
-	permit  atomic.Pointer[lease] // of gatewayLock; nil: several processes may use the Store
+	link         atomic.Pointer[context.Context]
+	endLink      context.CancelFunc    // of renewLink
+	gatewayLease atomic.Pointer[lease] // of gatewayLock; nil: several processes may use the Store
 	// permitted ends, with a cause, when the servers say that something is not permitted.
 	permitted context.Context
 	deny      context.CancelCauseFunc
@@ -137,15 +137,15 @@ func (s *Store) Close() error { return s.close() }
 func (s *Store) shutDown() error {
 	s.mu.Lock()
 	s.closed = true
-	permit := s.permit.Load()
+	gateway := s.gatewayLease.Load()
 	leases := make([]*lease, 0, len(s.leases))
 	for l := range s.leases {
-		if l != permit {
+		if l != gateway {
 			leases = append(leases, l)
 		}
 	}
-	if permit != nil { // after the others, which are free once somebody else has it
-		leases = append(leases, permit)
+	if gateway != nil { // after the others, which are free once somebody else has it
+		leases = append(leases, gateway)
 	}
 	for _, q := range s.queues {
 		q.pending.Close()

@@ -50,7 +50,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, cfg); err != nil {
+	if err := s.applySettings(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open store: %w", errors.Join(err, s.Close()))
 	}
 	return s, nil
@@ -83,8 +83,8 @@ func (s *Store) prepare(ctx context.Context, cfg Config) error {
 	return s.eachStream(cfg, func(want jetstream.StreamConfig) error { return s.create(ctx, want) })
 }
 
-// settle gives the streams the settings of cfg, and notes how far they go: what comes later is of this process.
-func (s *Store) settle(ctx context.Context, cfg Config) error {
+// applySettings gives the streams the settings of cfg, and notes how far they go: what comes later is of this process.
+func (s *Store) applySettings(ctx context.Context, cfg Config) error {
 	err := s.eachStream(cfg, func(want jetstream.StreamConfig) error { return s.update(ctx, want) })
 	if err != nil {
 		return s.explain(cfg, err)

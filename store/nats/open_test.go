@@ -220,7 +220,7 @@ func writeText(t *testing.T) (path string) {
 }
 
 // Streams that were made otherwise get the settings that the Store needs.
-func TestOpenSettles(t *testing.T) {
+func TestOpenAppliesSettings(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, natstest.Listening(t))
 	conn, err := client.Connect(srv.ClientURL())

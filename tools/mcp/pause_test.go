@@ -32,7 +32,7 @@ func (slowSignIn) Handler(Service, chat.Person) auth.OAuthHandler { return slowP
 
 // The time limit of a call waits while its person signs in, and goes on then.
 func TestTimeLimitWaitsForSignIn(t *testing.T) {
-	timetest.TestWithOthers(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		entry := &Server{URL: "https://mcp.example.com", ToolTimeout: 30 * time.Second}
 		v := newSupervisor(New(Config{SignIn: slowSignIn{}}).config, key{server: "mail"}, entry)
 		v.phase = Connected

@@ -36,7 +36,7 @@ func (signedOut) Authorize(context.Context, *http.Request, *http.Response) error
 
 // The server of a person who has not signed in is not tried again and again, but at once when they have.
 func TestSignedOutServerWaits(t *testing.T) {
-	timetest.TestWithOthers(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		s := New(Config{SignIn: signedOut{&asked}})
 		s.Use(map[string]*Server{"mail": {

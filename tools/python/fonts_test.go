@@ -211,7 +211,7 @@ func TestFontsThatAreNotMade(t *testing.T) {
 		"broken pipe": func(sandbox.Spec) (sandbox.Outcome, error) { return sandbox.Outcome{}, errors.New("broken pipe") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			timetest.TestWithOthers(t, func(t *testing.T) {
+			timetest.Test(t, func(t *testing.T) {
 				made := 0
 				g := &stage{make: func(_ context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
 					made++
@@ -241,7 +241,7 @@ func TestFontsThatAreNotMade(t *testing.T) {
 // Runs that need the list at the same time wait for one making of it. If the run for which it is made ends, the next one
 // makes it.
 func TestFontsAreMadeForAll(t *testing.T) {
-	timetest.TestWithOthers(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		made := 0
 		proceed := make(chan struct{})
 		g := &stage{make: func(ctx context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
@@ -287,7 +287,7 @@ func (u *person) chartCall() tools.Call {
 
 // Runs that wait for the list take no places: those that draw nothing go on.
 func TestFontsHoldNobodyUp(t *testing.T) {
-	timetest.TestWithOthers(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		proceed := make(chan struct{})
 		g := &stage{make: func(_ context.Context, s sandbox.Spec) (sandbox.Outcome, error) {
 			<-proceed

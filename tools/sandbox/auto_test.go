@@ -208,7 +208,7 @@ func (r recorder) Run(_ context.Context, s Spec) (Outcome, error) {
 // Whoever has little time is not kept by a probe that somebody else waits for, and neither is a config
 // that is loaded anew: the probe then decides nothing for it.
 func TestAutoWaitsNoLongerThanAsked(t *testing.T) {
-	timetest.TestWithOthers(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
 		slow := func(context.Context, Runner) ([]Attempt, error) {
 			<-end

@@ -59,7 +59,7 @@ func idOf(t *testing.T, r tools.Result) string {
 // inBubble runs a test of commands in the background, whose Shell runs.
 func inBubble(t *testing.T, runner sandbox.Runner, test func(t *testing.T, b *bench, stop func())) {
 	t.Helper()
-	timetest.TestWithOthers(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		b := newBench(t, runner, Settings{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -679,7 +679,7 @@ func TestGit(t *testing.T) {
 
 // P6: a call that ends ends its command.
 func TestCancelledCall(t *testing.T) {
-	timetest.TestWithOthers(t, func(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
 		ended := false
 		b := newBench(t, runnerFunc(func(ctx context.Context, _ sandbox.Spec) (sandbox.Outcome, error) {
 			<-ctx.Done()

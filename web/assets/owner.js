@@ -41,8 +41,8 @@ function show(id, told) {
   section.scrollIntoView({ block: "nearest" });
 }
 
-// again loads the page anew, which then says what was done, and is still where it was moved to.
-function again(words) {
+// reloadSaying loads the page anew, which then says what was done, and is still where it was scrolled to.
+function reloadSaying(words) {
   try {
     sessionStorage.setItem("done", JSON.stringify({ page: location.pathname + location.search, words, y: scrollY }));
     history.scrollRestoration = "manual";
@@ -50,8 +50,8 @@ function again(words) {
   location.reload();
 }
 
-// goOn is the other half of again.
-function goOn() {
+// sayAfterReload is the other half of reloadSaying.
+function sayAfterReload() {
   let done;
   try {
     done = JSON.parse(sessionStorage.getItem("done"));
@@ -64,7 +64,7 @@ function goOn() {
   if (done.y > 0) scrollTo({ top: done.y + document.documentElement.scrollHeight - height, behavior: "instant" });
   addEventListener("load", () => setTimeout(() => (history.scrollRestoration = "auto"))); // until then it would move
 }
-goOn();
+sayAfterReload();
 
 async function go(element, method, path, body) {
   if (element.dataset.sure && !confirm(element.dataset.sure)) return;
@@ -75,7 +75,7 @@ async function go(element, method, path, body) {
     else if (told?.said) say(told.said);
     else if (element.dataset.show) show(element.dataset.show, told.data);
     else if (element.dataset.then ?? told?.then) location.assign(element.dataset.then ?? told.then);
-    else again(element.dataset.done ?? "Done.");
+    else reloadSaying(element.dataset.done ?? "Done.");
   } catch (err) {
     if (err.status === 409) for (const button of element.querySelectorAll("[data-conflict]")) button.hidden = false;
     said.textContent = err.message.replace(/\.?$/, ".");

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"parley/chat"
 	"parley/redact"
@@ -134,4 +137,46 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q: %q in %s", text, faults, body)
 		}
 	}
+}
+
+// In a browser: who was signed out in another tab is told so, with a link, and is up to date once they are back.
+func TestSignedOut(t *testing.T) {
+	ctx := webtest.Browser(t)
+	p, log := newPages(slog.LevelInfo)
+	var out atomic.Bool
+	mux := http.NewServeMux()
+	for _, rt := range append(p.Routes(), live.Routes()...) {
+		mux.HandleFunc(rt.Pattern, func(w http.ResponseWriter, r *http.Request) {
+			if out.Load() && r.URL.Path == pagePath+"/events" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			if err := rt.Handle(w, r, chat.Sender{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	t.Cleanup(p.Streams.Close) // before it, which waits for them
+	look := func(hidden string) {
+		t.Helper()
+		script := `(Object.defineProperty(document, "hidden", {value: ` + hidden + `, configurable: true}), document.dispatchEvent(new Event("visibilitychange")), true)`
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := chromedp.Do(ctx, chromedp.Navigate(server.URL+pagePath)); err != nil {
+		t.Fatal(err)
+	}
+	webtest.Until(ctx, t, `document.getElementById("tail").textContent === "Live"`)
+	out.Store(true)
+	look("true")
+	look("false")
+	webtest.Until(ctx, t, `document.getElementById("tail").textContent === "You are signed out. Sign in" && document.querySelector("#tail a").pathname === "/signin"`)
+	log.Warn("said meanwhile")
+	out.Store(false)
+	look("true")
+	look("false")
+	webtest.Until(ctx, t, `document.getElementById("tail").textContent === "Live" && document.getElementById("lines").innerText.includes("said meanwhile")`)
 }

@@ -28,16 +28,16 @@ export function icon(name) {
 const modules = {}; // that were needed, by name
 
 // need loads a module that is not needed at first.
-export const need = (name) => (modules[name] ??= insist(() => import(name)).catch((e) => {
+export const need = (name) => (modules[name] ??= retry(() => import(name)).catch((e) => {
   delete modules[name];
   throw e;
 }));
 
 // style loads a style sheet of what is not needed at first.
-export const style = (name) => insist(() => element("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href }));
+export const style = (name) => retry(() => element("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href }));
 
 // script loads a script that is no module.
-export const script = (name) => insist(() => element("script", { src: new URL(name, import.meta.url).href }));
+export const script = (name) => retry(() => element("script", { src: new URL(name, import.meta.url).href }));
 
 // element adds an element to the head of the page, and removes it again if what it names cannot be loaded.
 const element = (tag, set) => new Promise((onload, fail) => {
@@ -48,22 +48,22 @@ const element = (tag, set) => new Promise((onload, fail) => {
 
 const mostTries = 8; // of what does not come although there is a connection
 
-// insist calls load until what it loads is there: the connection may break just then. A TypeError is
+// retry calls load until what it loads is there: the connection may break just then. A TypeError is
 // what import fails with if it cannot fetch.
-async function insist(load) {
+async function retry(load) {
   for (let all = 0, tries = 0; ; all++) {
     try {
       return await load();
     } catch (e) {
       const isConnected = navigator.onLine && source?.readyState === EventSource.OPEN;
       if (!(e instanceof TypeError) || (isConnected && ++tries > mostTries)) throw e;
-      await connection(pause(all));
+      await connected(pause(all));
     }
   }
 }
 
-// connection waits for so many milliseconds, or until there is a connection again.
-const connection = (ms) => new Promise((done) => {
+// connected waits for so many milliseconds, or until there is a connection again.
+const connected = (ms) => new Promise((done) => {
   const go = () => {
     clearTimeout(timer);
     waiting.delete(go);

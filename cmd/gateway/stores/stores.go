@@ -20,8 +20,8 @@ import (
 // Patience is how long whoever needs the data folder waits for a command that has it and soon ends.
 const Patience = 20 * time.Second
 
-// A Place is where the process that opens a store runs.
-type Place struct {
+// Config says for which process a store is opened.
+type Config struct {
 	Dir     string // the data folder
 	Brief   bool   // this is a command that soon ends
 	Chat    bool   // only the terminal is served, so that a gateway on another machine goes first
@@ -46,40 +46,40 @@ func CheckFile(driver any, name string) error {
 }
 
 // Open opens the store of driver. It has the data folder for itself, until unlock is called (P17).
-func Open(ctx context.Context, driver store.Driver, p Place) (s store.Store, unlock func() error, err error) {
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+func Open(ctx context.Context, driver store.Driver, c Config) (s store.Store, unlock func() error, err error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	unlock, err = dirlock.Wait(ctx, p.Dir, p.Brief, Patience, p.Log)
+	unlock, err = dirlock.Wait(ctx, c.Dir, c.Brief, Patience, c.Log)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s, err = p.open(ctx, driver); err != nil {
+	if s, err = c.open(ctx, driver); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
 	return s, unlock, nil
 }
 
-func (p Place) open(ctx context.Context, driver store.Driver) (store.Store, error) {
-	if err := handover.Check(p.Dir); err != nil {
+func (c Config) open(ctx context.Context, driver store.Driver) (store.Store, error) {
+	if err := handover.Check(c.Dir); err != nil {
 		return nil, err
 	}
 	waited := false
-	host := store.Host{Log: p.Log, Brief: p.Brief || p.Chat, Stopped: p.Stopped}
+	host := store.Host{Log: c.Log, Brief: c.Brief || c.Chat, Stopped: c.Stopped}
 	host.Waiting = func(holder string) {
 		if host.Brief {
 			return
 		}
 		waited = true
-		p.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)
-		fmt.Fprintf(p.Stderr, standingBy, holder)
+		c.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)
+		fmt.Fprintf(c.Stderr, standingBy, holder)
 	}
 	s, err := driver.Open(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	if waited {
-		p.Log.Info("the other gateway has ended; this one takes over")
+		c.Log.Info("the other gateway has ended; this one takes over")
 	}
 	return s, nil
 }

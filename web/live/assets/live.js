@@ -1,13 +1,15 @@
 // Keeps the parts of a page up to date while it is looked at: see package live.
+import { isSignedOut, words } from "./signedout.js";
+
 const page = document.querySelector("[data-live]");
 const light = document.getElementById("live");
 let source;
 
-function say(state, ...words) {
-  const text = words.map((part) => part.textContent ?? part).join("");
+function say(state, ...parts) {
+  const text = parts.map((part) => part.textContent ?? part).join("");
   if (!light || light.textContent === text) return;
   light.className = "state " + state;
-  light.replaceChildren(...words);
+  light.replaceChildren(...parts);
 }
 
 // The element that has the focus is found again by what it does, and otherwise by its place.
@@ -49,34 +51,14 @@ function follow() {
   source.addEventListener("error", async ({ target }) => {
     say("warn", "No connection, trying again");
     if (target.readyState === EventSource.CLOSED) { // it was refused, as by a gateway that shuts down
-      const out = await isSignedOut();
+      const out = await isSignedOut(page.dataset.live);
       if (target !== source) return; // nobody looks any more, or somebody looks again
-      if (out) return signedOut();
+      if (out) return say("bad", ...words()); // until somebody comes to look again, who may have signed in
       rest();
       setTimeout(follow, 3000);
     }
   });
   source.addEventListener("part", (event) => replace(JSON.parse(event.data)));
-}
-
-// isSignedOut finds out whether events were refused for that, which EventSource does not tell.
-async function isSignedOut() {
-  const asking = new AbortController();
-  try {
-    return (await fetch(page.dataset.live, { signal: AbortSignal.any([asking.signal, AbortSignal.timeout(5000)]) })).status === 401;
-  } catch {
-    return false; // there is no connection
-  } finally {
-    asking.abort();
-  }
-}
-
-// signedOut asks nothing any more until somebody comes to look again, who may have signed in.
-function signedOut() {
-  const link = document.createElement("a");
-  link.href = "/signin";
-  link.textContent = "Sign in";
-  say("bad", "You are signed out. ", link);
 }
 
 function rest() {

@@ -1,4 +1,6 @@
 // Adds lines of the log as they come, and rests while paused or not looked at.
+import { isSignedOut, words } from "./signedout.js";
+
 const list = document.getElementById("lines");
 const nothing = document.getElementById("nothing");
 const button = document.getElementById("pause");
@@ -8,10 +10,10 @@ let last = list.dataset.last;
 let paused = false;
 let source;
 
-function say(state, words) {
-  if (tail.textContent === words) return;
+function say(state, ...parts) {
+  if (tail.textContent === parts.map((part) => part.textContent ?? part).join("")) return;
   tail.className = "state " + state;
-  tail.textContent = words;
+  tail.replaceChildren(...parts);
 }
 
 function add({ n, html }) {
@@ -26,11 +28,17 @@ function add({ n, html }) {
 
 function follow() {
   if (source || paused || document.hidden) return;
-  source = new EventSource(`${list.dataset.events}?${list.dataset.query}&after=${last}`);
+  const url = `${list.dataset.events}?${list.dataset.query}&after=${last}`;
+  source = new EventSource(url);
   source.addEventListener("open", () => say("good", "Live"));
   source.addEventListener("line", (event) => add(JSON.parse(event.data)));
-  source.addEventListener("error", () => {
+  source.addEventListener("error", async ({ target }) => {
     say("warn", "No connection, trying again");
+    if (target.readyState === EventSource.CLOSED) {
+      const out = await isSignedOut(url);
+      if (target !== source) return; // it was paused, or somebody looks again
+      if (out) return say("bad", ...words()); // until somebody comes to look again, who may have signed in
+    }
     rest(); // the next one begins after the last line that came
     setTimeout(follow, 2000);
   });
