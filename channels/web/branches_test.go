@@ -19,7 +19,7 @@ func TestBranches(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"versions": versions, "versions on a phone": versionsOnPhone, "answer to what was left": answerToLeft,
-		"copy": copies, "change of several": changeOfSeveral,
+		"copy": copies, "change of several": changeOfSeveral, "answer while it loads": answerWhileLoading,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,6 +157,32 @@ func versions(t *testing.T, browser context.Context) {
 	b.shows(whole...)
 	b.look(1200, 800, "dark")
 	b.shot("branches-dark")
+}
+
+// An answer that comes while the branch is being loaded is not taken away by what was loaded.
+func answerWhileLoading(t *testing.T, browser context.Context) {
+	h := newHome(t)
+	b := h.tab(t, browser)
+	m1 := b.tells(t, "What is a good name for a cat?")
+	h.answers(t, m1, "Misty.")
+	b.shows(m1.Text, "Misty.")
+	b.do(chromedp.Evaluate[chromedp.Void](`{
+		const real = fetch;
+		window.fetch = async (url, set) => {
+			const r = await real(url, set);
+			if (url.includes("/before?")) await new Promise((done) => (window.loaded = done));
+			return r;
+		};
+	}`))
+	b.presses(1, ".pen")
+	b.do(chromedp.SetValue(chromedp.CSS(".change textarea"), "What is a good name for a boat?"))
+	b.click(".change .main")
+	m2 := h.hears(t, "What is a good name for a boat?")
+	b.until("window.loaded")
+	h.answers(t, m2, "Wanderer.")
+	b.until(`document.querySelector("#entries").innerText.includes("Wanderer.")`)
+	b.do(chromedp.Evaluate[chromedp.Void](`setInterval(() => loaded(), 10)`))
+	b.shows(m2.Text, "Wanderer.")
 }
 
 func versionsOnPhone(t *testing.T, browser context.Context) {

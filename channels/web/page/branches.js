@@ -18,7 +18,10 @@ let asked = new Set(); // IDs of entries that ask for another answer
 // before it, and so does another answer.
 export function message(e) {
   if (e.again) asked.add(e.id);
-  if (e.from === undefined && !asked.has(e.replies)) return handlers.message(e);
+  if (e.from === undefined && !asked.has(e.replies)) {
+    dirty = true; // what is being loaded may be without it
+    return handlers.message(e);
+  }
   asked.delete(e.replies);
   if (e.who === "parley" && e.from === undefined) handlers.message(e); // it takes the place of its draft
   return reload();
@@ -37,6 +40,7 @@ async function load() {
     dirty = false;
     try {
       const { entries: es, more } = await call("GET", url("before?seq=" + Number.MAX_SAFE_INTEGER));
+      if (dirty) continue;
       const at = anchor && place(anchor);
       renew(es, more);
       if (at !== undefined && place(anchor) !== undefined) scroll.scrollTop += place(anchor) - at;
