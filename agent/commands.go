@@ -11,7 +11,6 @@ import (
 	"parley/agent/activity"
 	"parley/agent/sessioncommands"
 	"parley/chat"
-	"parley/lazyregexp"
 	"parley/store"
 	"parley/texts"
 	"parley/tools"
@@ -105,9 +104,6 @@ func (p *Pool) findCommand(name string) *Command {
 // it: whoever mistypes /stop does not want a model's answer.
 const unknownCommand = "?"
 
-// commandShape is what a command looks like, unlike a path such as /etc/hosts.
-var commandShape = lazyregexp.New(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9_]+)?$`)
-
 // command returns the command that a person gives by m, such as "new" for "/new",
 // and "" if m is no command.
 func (p *Pool) command(m chat.Message) string {
@@ -119,7 +115,7 @@ func (p *Pool) command(m chat.Message) string {
 	if p.findCommand(name) != nil {
 		return name
 	}
-	if commandShape.MatchString(word) && len(m.Files) == 0 && !tools.IsCommand(name) {
+	if chat.IsCommand(word) && len(m.Files) == 0 && !tools.IsCommand(name) {
 		return unknownCommand
 	}
 	return ""

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"parley/lazyregexp"
 )
 
 // Clip returns the first n characters of text, followed by more if text is longer.
@@ -45,7 +47,16 @@ func ClipMiddle(text string, most int) string {
 
 // IsShortCommand reports whether text is a command such as "/usage", which is
 // answered even for people who may not send anything else.
-func IsShortCommand(text string) bool { return strings.HasPrefix(text, "/") && len(text) < 200 }
+func IsShortCommand(text string) bool {
+	word, _ := Word(text)
+	return len(text) < 200 && IsCommand(word)
+}
+
+var commandShape = lazyregexp.New(`^/[A-Za-z][A-Za-z0-9_-]{0,31}(@[A-Za-z0-9_]+)?$`)
+
+// IsCommand reports whether word is one that begins a command, whether or not there is a command of that name: unlike a
+// path such as /etc/hosts.
+func IsCommand(word string) bool { return commandShape.MatchString(word) }
 
 // Word returns the first word of text, and the rest of the text.
 func Word(text string) (word, rest string) {

@@ -1,6 +1,9 @@
 package chat
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestWord(t *testing.T) {
 	for text, want := range map[string][2]string{
@@ -49,6 +52,17 @@ func TestClipMiddle(t *testing.T) {
 	}{{"", 4, ""}, {"abcd", 4, "abcd"}, {"abcde", 4, "ab … de"}, {"äöüß", 6, "ä … ß"}} {
 		if got := ClipMiddle(c.text, c.most); got != c.want {
 			t.Errorf("%q to %d: %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
+func TestIsShortCommand(t *testing.T) {
+	for text, want := range map[string]bool{
+		"/usage": true, "/model fast": true, "/stop@parley_bot": true, " /Stop\nnow": true, "/" + strings.Repeat("a", 32): true,
+		"": false, "/": false, "/etc/hosts is wrong": false, "/3 of it": false, "a /stop": false, "/who" + strings.Repeat(" x", 100): false,
+	} {
+		if got := IsShortCommand(text); got != want {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }

@@ -16,9 +16,12 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// Stylesheet is the address of the style sheet of all pages but the chat. Package
-// web serves it to everybody.
-const Stylesheet = "/assets/owner.css"
+// Addresses of the style sheet of all pages but the chat, and of the script that gives them the colours chosen there.
+// Package web serves them to everybody.
+const (
+	Stylesheet = "/assets/owner.css"
+	Theme      = "/assets/theme.js"
+)
 
 // Document returns a page of that title. Head is added to its head.
 func Document(title string, head g.Group, body ...g.Node) g.Node {
@@ -28,6 +31,7 @@ func Document(title string, head g.Group, body ...g.Node) g.Node {
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
 			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
 			h.TitleEl(g.Text(title+" · Parley")),
+			h.Script(h.Src(Theme)), // before anything is drawn
 			h.Link(h.Rel("stylesheet"), h.Href(Stylesheet)),
 			head,
 		),

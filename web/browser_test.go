@@ -114,6 +114,18 @@ func TestBrowser(t *testing.T) {
 		fitsPhone(t, ctx, page)
 		shoot(t, ctx, page)
 	}
+	// The colours are those that were chosen in the chat.
+	for _, theme := range []string{"dark", "light"} {
+		js(`localStorage.setItem("theme", "` + theme + `"); ""`)
+		goTo(at + "/owner/people/access")
+		if got := js(`getComputedStyle(document.documentElement).colorScheme`); got != theme {
+			t.Errorf("with %s chosen in the chat the page is %s", theme, got)
+		}
+	}
+	js(`localStorage.removeItem("theme"); dispatchEvent(new StorageEvent("storage")); ""`) // as another tab does it
+	if got := js(`getComputedStyle(document.documentElement).colorScheme`); got != "light dark" {
+		t.Errorf("with no colours chosen the page is %s", got)
+	}
 	js(`document.getElementById("name").value = "anna"; document.querySelector("form[data-post='/api/people'] button").click(); ""`)
 	until(`document.querySelector("output")?.textContent.includes("/signin#")`)
 	js(`document.querySelector("form[data-post='/api/keys'] [name=prefix]").value = "phone"; document.querySelector("form[data-post='/api/keys'] button").click(); ""`)

@@ -132,6 +132,18 @@ func (p people) add(ctx context.Context, name string) error {
 	return err
 }
 
+// since returns when each person was invited who is so by now, by name.
+func (p people) since(ctx context.Context) (map[string]time.Time, error) {
+	all, err := list(ctx, p.invited, "")
+	since := map[string]time.Time{}
+	for _, who := range all {
+		if who.Removed.IsZero() {
+			since[who.Name] = who.Invited
+		}
+	}
+	return since, err
+}
+
 // remove removes name: none of their passes is valid from now on.
 func (p people) remove(ctx context.Context, name string) error {
 	_, _, err := p.invited.Update(ctx, name, func(who *invited) error {

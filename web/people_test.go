@@ -366,3 +366,17 @@ func TestNobodyInvited(t *testing.T) {
 	f.want(t, 204, asking{method: "DELETE", path: "/api/people/anna", by: boss})
 	empty()
 }
+
+// Who may sign in is known with the day of the invitation, until they are removed.
+func TestInvited(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	f.invited(t, "gast")
+	if all, err := f.Invited(t.Context()); err != nil || len(all) != 1 || time.Since(all["gast"]) > time.Hour {
+		t.Errorf("invited are %v, %v", all, err)
+	}
+	f.want(t, 204, asking{method: "DELETE", path: "/api/people/gast", by: boss})
+	if all, err := f.Invited(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("after the removal invited are %v, %v", all, err)
+	}
+}

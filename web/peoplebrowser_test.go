@@ -56,6 +56,9 @@ func withPeople(t *testing.T, name string) (access *admission.Control, change fu
 	return access, func(c *Config) {
 		c.Gateway.Pages = []layout.Pages{&peoplepages.Pages{
 			Access: access, Talks: talks, Usage: spent, Zone: time.UTC, Audit: c.Audit,
+			Invited: func(context.Context) (map[string]time.Time, error) {
+				return map[string]time.Time{"anna": time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)}, nil
+			},
 			Limit: func() (int, float64) { return 20_000_000, 5 },
 			Stop: func(_ context.Context, channel, id, who string) error {
 				c.Audit("stopped", who, channel+":"+id)
@@ -79,7 +82,7 @@ func TestEverybody(t *testing.T) {
 		order = append(order, p.ID)
 	}
 	today := time.Now().UTC().Format(time.DateOnly)
-	if want := "owner telegram:1 web:owner discord:9 telegram:42 telegram:7 discord:* telegram:-100"; strings.Join(order, " ") != want {
+	if want := "owner telegram:1 web:owner discord:9 telegram:42 telegram:7 discord:* web:anna telegram:-100"; strings.Join(order, " ") != want {
 		t.Errorf("they are %q, want %q", order, want)
 	}
 	if bert := all["telegram:42"]; bert.Name != "Bert" || !bert.Paired || bert.Role != chat.User || bert.Seen != today || bert.Today.Tokens != 1000 || bert.Month.Tokens != 1500 || bert.Month.Answers != 3 {
@@ -90,6 +93,9 @@ func TestEverybody(t *testing.T) {
 	}
 	if why := all["web:owner"].Why; why != `signs in as the owner: "web" is listed in owners of the config` {
 		t.Errorf("the owner on the page is one since %q", why)
+	}
+	if anna := all["web:anna"]; anna.Role != chat.User || anna.Why != "invited to the web page on 2026-03-01" {
+		t.Errorf("Anna is %+v", anna)
 	}
 	if nine := all["discord:9"]; nine.Role != chat.User || nine.Why != "everybody may talk there: the config says so" {
 		t.Errorf("9 is %+v", nine)

@@ -111,6 +111,11 @@ func (s *Server) Link(ctx context.Context, person string) (string, error) {
 	return s.access.link(ctx, person)
 }
 
+// Invited returns when each person was invited who may sign in beside the owner, by name.
+func (s *Server) Invited(ctx context.Context) (map[string]time.Time, error) {
+	return s.access.people.since(ctx)
+}
+
 // May reports whether the person of that name may sign in at present.
 func (s *Server) May(ctx context.Context, name string) (bool, error) {
 	err := s.access.people.may(ctx, name)
@@ -185,6 +190,7 @@ func (s *Server) routes() []route {
 		{"POST /signout", person, s.access.signOut},
 		{"GET /assets/signin.js", anyone, asset},
 		{"GET " + response.Stylesheet, anyone, asset},
+		{"GET " + response.Theme, anyone, asset},
 		{"GET /favicon.ico", anyone, favicon},
 		{"GET /assets/owner.js", owner, asset},
 		{"GET /assets/waiting.js", owner, asset},

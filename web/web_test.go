@@ -409,7 +409,8 @@ func TestStranger(t *testing.T) {
 	f := newFace(t, func(c *Config) {
 		c.Gateway.Reasons = func(context.Context) []string { return []string{"the disk is full"} }
 	})
-	open := []string{"GET /healthz", "GET /readyz", "GET /signin", "POST /signin", "GET /assets/signin.js", "GET /assets/owner.css", "GET /favicon.ico"}
+	open := []string{"GET /healthz", "GET /readyz", "GET /signin", "POST /signin", "GET /assets/signin.js", "GET /assets/owner.css", "GET /assets/theme.js",
+		"GET /favicon.ico"}
 	seen := 0
 	f.walk(func(rt route, a asking) {
 		seen++

@@ -249,6 +249,9 @@ func changePeople(owner apiClient) {
 	owner.strict("POST", "/api/people", "Invite")
 	owner.call("POST", "/api/people", map[string]any{"name": "Bert!"}, 400)
 	owner.call("POST", "/api/people", map[string]any{"name": "bert"}, 201)
+	if all := owner.call("GET", "/api/people/everybody", nil, 200); !strings.Contains(string(all), "web:bert") {
+		owner.t.Errorf("who was invited is not among %s", all)
+	}
 	owner.strict("POST", "/api/keys", "KeyOrder")
 	owner.call("POST", "/api/keys", map[string]any{"person": "carl"}, 404)
 	key := owner.field(owner.call("POST", "/api/keys", map[string]any{"person": "bert"}, 201), "id")

@@ -27,10 +27,12 @@ import (
 type Pages struct {
 	Access *admission.Control
 	Talks  func(ctx context.Context, prefix string) ([]chat.Talk, error)
-	Usage  func(context.Context) ([]llm.Spent, error)
-	Limit  func() (tokens int, money float64) // of each person, a day; 0 or less is none
-	Zone   *time.Location                     // of days and of times that people are shown
-	Audit  func(kind, who, what string)       // receives events for the audit log (R-S27)
+	// Invited returns when each person was invited who may sign in on the web page, by name.
+	Invited func(context.Context) (map[string]time.Time, error)
+	Usage   func(context.Context) ([]llm.Spent, error)
+	Limit   func() (tokens int, money float64) // of each person, a day; 0 or less is none
+	Zone    *time.Location                     // of days and of times that people are shown
+	Audit   func(kind, who, what string)       // receives events for the audit log (R-S27)
 
 	// Stop ends what is under way for the person or the group with that ID on channel, who was blocked: turns,
 	// background tasks, requests and streams. who did it, for those who are told.
@@ -116,6 +118,15 @@ func (p *Pages) Everybody(ctx context.Context) ([]Person, error) {
 		one.Paired = true
 		one.Role = cmp.Or(one.Role, chat.User)
 		one.Why = cmp.Or(one.Why, "let in by a code on "+pairing.Time.In(p.zone()).Format(time.DateOnly))
+	}
+	invited, err := p.Invited(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name, since := range invited {
+		one := person("web:" + name)
+		one.Role = cmp.Or(one.Role, chat.User)
+		one.Why = cmp.Or(one.Why, "invited to the web page on "+since.In(p.zone()).Format(time.DateOnly))
 	}
 	if err := p.count(ctx, person); err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ func (p People) Pages() []layout.Pages {
 		&peoplepages.Pages{
 			Access: p.Hub.Access(), Talks: talks.Talks, Usage: p.Pool.Budget().Usage, Limit: p.Limit, Zone: p.Zone,
 			Audit: p.Audit, Stop: p.stop,
+			Invited: func(ctx context.Context) (map[string]time.Time, error) { return p.Web().Invited(ctx) },
 		},
 	}
 }
