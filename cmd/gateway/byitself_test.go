@@ -66,24 +66,6 @@ func (s *spot) hears(text string, n int) {
 	})
 }
 
-// at returns the spot of somebody else on Telegram.
-func (w *testGateway) at(who int64) *spot {
-	s := w.telegramSpot()
-	s.session = fmt.Sprint("telegram:", who)
-	s.post = func(text string) { w.tg.Say(who, text) }
-	wait := func(ctx context.Context, ok func([]shown) bool) error {
-		return w.tg.WaitChat(ctx, who, func(ms []telegramtest.Message) bool {
-			var all []shown
-			for _, text := range botTexts(ms) {
-				all = append(all, shown{text: text})
-			}
-			return ok(all)
-		})
-	}
-	s.wait = wait
-	return s
-}
-
 // jobs returns what the command line tells of all jobs, nil if it tells nothing.
 func (w *testGateway) jobs() (all []scheduler.Job) {
 	w.t.Helper()

@@ -100,7 +100,7 @@ func newTestGateway(t testing.TB, h llmtest.Handler) *testGateway {
 
 // newTestGatewayAt founds one with a Telegram of its own kind.
 func newTestGatewayAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *testGateway {
-	w := &testGateway{t: t, dir: t.TempDir(), tg: telegramtest.NewServer(tg), llm: llmtest.NewServer(h)}
+	w := &testGateway{t: t, dir: tempDir(t), tg: telegramtest.NewServer(tg), llm: llmtest.NewServer(h)}
 	w.llm.Key = canaryKey
 	w.owners = []string{"console", fmt.Sprintf("telegram:%d", person)}
 	w.model = map[string]any{
@@ -123,6 +123,26 @@ func newTestGatewayAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *
 		}
 	})
 	return w
+}
+
+// tempDir returns a folder of the test, which is removed at its end. Programs that a gateway ran which was killed may go
+// on in it for a moment.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", strings.ReplaceAll(t.Name(), "/", "-"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(dir)
+		for late := time.Now().Add(waitTime); err != nil && time.Now().Before(late); err = os.RemoveAll(dir) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // config writes config.json.

@@ -95,7 +95,7 @@ type spot struct {
 	post        func(text string)
 	press       func(m shown, choice int)
 	wait        func(ctx context.Context, ok func([]shown) bool) error // for what the bot has said
-	before      int                                                    // messages of the bot when the person spoke last
+	before      map[string]bool                                        // messages of the bot when the person spoke last, by ID
 }
 
 // shown is a message of the bot's, as it is now, and the texts it had.
@@ -104,14 +104,17 @@ type shown struct {
 	was, buttons []string
 }
 
-func (w *testGateway) telegramSpot() *spot {
-	s := &spot{testGateway: w, session: fmt.Sprint("telegram:", person), post: func(text string) { w.tg.Say(person, text) }}
+func (w *testGateway) telegramSpot() *spot { return w.at(person) }
+
+// at returns the spot of somebody on Telegram.
+func (w *testGateway) at(who int64) *spot {
+	s := &spot{testGateway: w, session: fmt.Sprint("telegram:", who), post: func(text string) { w.tg.Say(who, text) }}
 	s.press = func(m shown, choice int) {
 		id, _ := strconv.Atoi(m.id)
-		w.tg.PressData(person, id, m.buttons[choice], telegramtest.As(person, "Ada"))
+		w.tg.PressData(who, id, m.buttons[choice], telegramtest.As(who, "Ada"))
 	}
 	s.wait = func(ctx context.Context, ok func([]shown) bool) error {
-		return w.tg.WaitChat(ctx, person, func(ms []telegramtest.Message) bool {
+		return w.tg.WaitChat(ctx, who, func(ms []telegramtest.Message) bool {
 			var all []shown
 			for _, m := range ms {
 				one := shown{id: itoa(m.ID), text: m.Text, was: m.Edits}
@@ -164,7 +167,10 @@ func (s *spot) all(what string, ok func([]shown) bool) (all []shown) {
 
 // say says text.
 func (s *spot) say(text string) {
-	s.before = len(s.all("nothing", func([]shown) bool { return true }))
+	s.before = map[string]bool{} // one of them may be taken back, so that their number tells nothing
+	for _, m := range s.all("nothing", func([]shown) bool { return true }) {
+		s.before[m.id] = true
+	}
 	s.post(text)
 }
 
@@ -180,10 +186,10 @@ func (s *spot) lastThat(what string, ok func(shown) bool) shown {
 	s.testGateway.t.Helper()
 	at := -1
 	all := s.all(what, func(all []shown) bool {
-		at = slices.IndexFunc(all[min(s.before, len(all)):], ok)
+		at = slices.IndexFunc(all, func(m shown) bool { return !s.before[m.id] && ok(m) })
 		return at >= 0
 	})
-	return all[s.before+at]
+	return all[at]
 }
 
 // summed is the line that sums up the steps of a finished answer: the names of
