@@ -175,7 +175,8 @@ async function put(source) {
   if (!done) throw new Error("the browser does not let us copy");
 }
 
-const isCommand = (a) => a.querySelector(":scope > .text").textContent.startsWith("/");
+// isCommand reports whether a begins with a command, unlike a path such as /etc/hosts. The server does the same.
+const isCommand = (a) => /^\s*\/[a-z][\w-]{0,31}(@\w+)?(\s|$)/i.test(a.querySelector(":scope > .text").textContent);
 
 // canRepeat reports whether another answer than a can be asked for.
 function canRepeat(a) {
