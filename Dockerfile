@@ -4,7 +4,7 @@ COPY go.mod go.sum ./
 COPY tools/sandbox/early/go.mod tools/sandbox/early/
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /out/parley ./cmd/gateway && mkdir -m 700 /out/data
+RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /out/parley ./cmd/gateway && mkdir -m 700 /out/data /out/data/workspace
 
 # Certificates, what the agent's programs are to have, a sandbox for them (the kernel has another), and a user
 # that is not root. Without python3 and git it would be 100 MB smaller, and the agent could run little.

@@ -38,7 +38,7 @@ var floors = map[string]string{
 	"audit":       "store",
 	"redact":      "chat",
 	"response":    "",
-	"backup":      "chat store store/bolt store/bolt/dirlock texts workspace",
+	"backup":      "chat store store/bolt store/bolt/dirlock store/bolt/refusal texts workspace",
 	"agent":       "branches chat llm memory panics store texts tools tools/untrusted workspace",
 	"handover":    "store/bolt/dirlock",
 	"imports":     "chat imports/sqlite scheduler secrets store store/mem workspace",
@@ -48,7 +48,7 @@ var floors = map[string]string{
 	"retention":   "host store",
 	"sizes":       "store texts workspace",
 	"admin":       "agent agent/replay audit backup channels/admission channels/console chat host scheduler scheduler/jobs scheduler/rehearsal store/bolt store/bolt/dirlock store/mem tools/mcp/manage tools/mcp/signin tools/mcp/serve web",
-	"doctor":      "backup channels channels/console channels/network host llm store/bolt store/bolt/dirlock tools/sandbox web",
+	"doctor":      "backup channels channels/console channels/network host llm store/bolt store/bolt/dirlock store/bolt/refusal tools/sandbox web",
 	"cmd":         "admin agent audit backup channels chat config doctor handover host imports llm memory redact retention scheduler store texts tools web workspace",
 }
 
@@ -83,6 +83,7 @@ var rooms = map[string]string{
 	"agent/underway":        "agent/activity agent/subagents chat store tools",
 	"agent/trimming":        "agent/conversation chat store",
 	"agent/summary":         "agent/budget agent/conversation branches chat llm memory tools",
+	"store/bolt/contents":   "store store/bolt",
 	"tools/mcp/serve":       "chat llm scheduler scheduler/jobs store texts tools workspace",
 	"web/chart":             "web/layout",
 	"web/dashboard":         "chat llm response web/chart web/layout web/live web/traffic",
@@ -109,7 +110,7 @@ var homes = map[string]string{
 	"github.com/yuin/goldmark":          "channels/markdown",
 	"github.com/peterh/liner":           "channels/console",
 	"github.com/sashabaranov/go-openai": "llm/openai",
-	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact store/bolt/mapped",
+	"go.etcd.io/bbolt":                  "store/bolt store/bolt/compact store/bolt/handle store/bolt/mapped",
 	"github.com/nats-io/nats.go":        "store/nats",
 	"github.com/google/jsonschema-go":   "tools/arguments tools/custom",
 	"github.com/spf13/cobra":            "admin/commands cmd/gateway cmd/gateway/moving",
@@ -146,7 +147,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/greeting channels/markdown channels/network channels/safetext channels/web/app channels/web/assets channels/web/cards channels/web/export channels/web/filekind channels/web/notify channels/web/parts channels/web/titles channels/webpush response",
-	"store":    "store/bolt/checksum store/bolt/compact store/bolt/dirlock store/bolt/layer store/bolt/mapped store/bolt/mark store/bolt/pages store/bolt/usage store/bolt/wal",
+	"store":    "store/bolt/checksum store/bolt/compact store/bolt/dirlock store/bolt/handle store/bolt/layer store/bolt/mapped store/bolt/mark store/bolt/pages store/bolt/refusal store/bolt/usage store/bolt/wal",
 	"tools": "response scheduler/jobs tools/custom/template tools/mcp tools/mcp/flood tools/mcp/results tools/network tools/sandbox tools/sandbox/proxy " +
 		"tools/sandbox/seccomp tools/shell/changes tools/shell/recording when",
 }

@@ -191,7 +191,7 @@ const startTimeout = 10 * time.Second
 // and that proves to be a gateway that serves socket.
 func GatewayStarts(ctx context.Context, err error, socket string) bool {
 	var locked *dirlock.LockedError
-	if !errors.As(err, &locked) || locked.Brief {
+	if !errors.As(err, &locked) || locked.Brief || locked.Answers != "" {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

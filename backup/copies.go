@@ -119,11 +119,15 @@ func (k Keeper) due() bool {
 	return err != nil || time.Since(info.ModTime()) >= copyInterval
 }
 
+// ErrNoFile says that there is no file to be copied.
+var ErrNoFile = errors.New("only a store that is a file can be copied: " +
+	"use the backups of the servers that keep the store")
+
 // copyStore copies the store to the file path, if there is space for it.
 func (k Keeper) copyStore(ctx context.Context, path string) error {
 	s, ok := k.Store.(copier)
 	if !ok {
-		return errors.New("only a store that is a file can be copied")
+		return ErrNoFile
 	}
 	size, err := storeSize(filepath.Join(k.DataDir, StoreFile))
 	if err != nil {

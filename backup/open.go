@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/store/bolt"
+	"parley/store/bolt/refusal"
 )
 
 // A LostError says that the store is missing although there are copies of it:
@@ -31,7 +32,7 @@ func (r Restorer) OpenStore(
 		return nil, nil, err
 	}
 	s, err = bolt.Open(ctx, cfg)
-	if damage, ok := errors.AsType[*bolt.DamagedError](err); ok {
+	if damage, ok := errors.AsType[*refusal.DamagedError](err); ok {
 		if replaced = r.replaceDamaged(ctx, damage); replaced != nil {
 			s, err = bolt.Open(ctx, cfg)
 		}
@@ -64,7 +65,7 @@ func (r Restorer) checkForLoss(beginAnew bool) error {
 
 // replaceDamaged replaces the store by itself without what is damaged of its log, or by
 // the latest usable copy, and returns nil if it changed nothing.
-func (r Restorer) replaceDamaged(ctx context.Context, damage *bolt.DamagedError) *Report {
+func (r Restorer) replaceDamaged(ctx context.Context, damage *refusal.DamagedError) *Report {
 	if damage.InLog {
 		report, err := r.ReplaceStore(ctx, damage.File)
 		if err == nil {
@@ -72,7 +73,7 @@ func (r Restorer) replaceDamaged(ctx context.Context, damage *bolt.DamagedError)
 			return &report
 		}
 		r.Log.Error("the store cannot be used without what is damaged of its log", "err", err)
-		if _, ok := errors.AsType[*bolt.DamagedError](err); !ok {
+		if _, ok := errors.AsType[*refusal.DamagedError](err); !ok {
 			return nil // a full disk, perhaps: a copy would lose more
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"parley/store/bolt"
 	"parley/store/bolt/dirlock"
+	"parley/store/bolt/refusal"
 )
 
 // A Restorer replaces the data of one installation by that of a backup.
@@ -93,6 +94,46 @@ func (r Restorer) ReplaceStore(ctx context.Context, file string) (report Report,
 		return copyStore(filepath.Join(draft, StoreFile), file)
 	})
 	return report, err
+}
+
+// TakeIn puts the store that fill writes into a folder, as the file StoreFile, where there must be none. What waits in
+// it goes on.
+func (r Restorer) TakeIn(ctx context.Context, fill func(folder string) error) error {
+	if err := os.MkdirAll(r.DataDir, 0o700); err != nil {
+		return err
+	}
+	unlock, err := dirlock.Lock(r.DataDir, true)
+	if err != nil {
+		return err
+	}
+	db := filepath.Join(r.DataDir, StoreFile)
+	if there := Existing(db, bolt.LogOf(db)); len(there) > 0 {
+		return errors.Join(fmt.Errorf("there is a store already: %s", there[0]), unlock())
+	}
+	r.Settle = func(context.Context, *bolt.Store) (Waiting, error) { return Waiting{}, nil }
+	return errors.Join(r.exchange(ctx, &Report{}, fill), unlock())
+}
+
+// Leave moves the store, which was copied into one of the type to, into a new folder whose name begins with prefix. No
+// gateway goes on from it, or begins with an empty one: see [refusal.Leave]. The caller has the lock of DataDir.
+func (r Restorer) Leave(prefix, to string) (folder string, err error) {
+	db := filepath.Join(r.DataDir, StoreFile)
+	folder = r.unusedFolder(prefix)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", err
+	}
+	if err := copyFile(filepath.Join(folder, StoreFile+".mark"), db+".mark"); err != nil {
+		return "", err
+	}
+	if err := refusal.Leave(db, to); err != nil {
+		return "", err
+	}
+	for _, path := range Existing(bolt.LogOf(db), db) {
+		if err := os.Rename(path, filepath.Join(folder, filepath.Base(path))); err != nil {
+			return "", err
+		}
+	}
+	return folder, syncFolders(folder, r.DataDir)
 }
 
 func (r Restorer) unusedFolder(prefix string) string {

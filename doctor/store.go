@@ -12,6 +12,7 @@ import (
 	"parley/backup"
 	"parley/host"
 	"parley/store/bolt"
+	"parley/store/bolt/refusal"
 )
 
 // A Store is the store file to check.
@@ -39,6 +40,9 @@ func (s Store) Check(ctx context.Context, g Gateway) Finding {
 	file := filepath.Join(s.DataDir, backup.StoreFile)
 	if g.Runs() {
 		return s.warnOfSize(file, g.storeFinding(ctx))
+	}
+	if left, ok := errors.AsType[*refusal.LeftError](refusal.CheckLeft(file)); ok {
+		return Finding{Fail, left.Error(), "with this config parley run does not start"}
 	}
 	info, err := os.Stat(file)
 	switch {
@@ -75,7 +79,7 @@ func (s Store) Check(ctx context.Context, g Gateway) Finding {
 		return Finding{Fail, text, "the rest works; put the latest backup in its place to have them again"}
 	}
 	err = bolt.CheckLatest(file)
-	if damage, ok := errors.AsType[*bolt.DamagedError](err); ok && damage.InLog {
+	if damage, ok := errors.AsType[*refusal.DamagedError](err); ok && damage.InLog {
 		advice := "put the log back if it is elsewhere; or keep a copy of " + s.DataDir +
 			" and start parley, which goes on without these changes"
 		return Finding{Fail, err.Error(), advice}
@@ -94,6 +98,9 @@ func (s Store) maxBytes() int { return cmp.Or(s.MaxBytes, bolt.MaxFile()) }
 // warning: then it is too late for deletions. Of 1 GiB it leaves 124 MiB.
 func (s Store) warnOfSize(file string, f Finding) Finding {
 	most := s.maxBytes()
+	if left, ok := errors.AsType[*refusal.LeftError](refusal.CheckLeft(file)); ok {
+		return Finding{Fail, left.Error(), "with this config parley run does not start"}
+	}
 	info, err := os.Stat(file)
 	if f.Status != OK || most == 0 || err != nil || info.Size() < int64(most/1024*900) {
 		return f

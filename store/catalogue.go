@@ -43,6 +43,7 @@ const (
 	BucketToolChoices      = "tool choices"
 	BucketToolStats        = "toolStats"
 	BucketTraffic          = "traffic"
+	BucketTransfer         = "transfer"
 	BucketWebPasses        = "web/passes"
 	BucketWebPeople        = "web/people"
 
@@ -135,6 +136,7 @@ func Catalogue() []Collection {
 		{"bucket", BucketToolChoices, "groups of tools they switched", "owners, who let people in: one value each"},
 		{"bucket", BucketToolStats, "statistics of tools", "owners, who reset them: one value per tool"},
 		{"bucket", BucketTraffic, "messages, turns and times to answer by the hour", "web/traffic, after 31 days"},
+		{"bucket", BucketTransfer, "whether the store was copied elsewhere, or into whole", "nobody: one value"},
 		{"bucket", BucketWebPasses, "digests of sign-in links, cookies and API keys", "web, when they have expired"},
 		{"bucket", BucketWebPeople, "people invited to the web page", "owners, who invite them: one value each"},
 

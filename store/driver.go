@@ -19,7 +19,8 @@ type Host struct {
 	// Brief says that the process is a command that soon ends: it does not wait until
 	// a gateway on another machine lets go of the Store.
 	Brief bool
-	// Waiting is called if Open has to wait for the gateway on another machine that holder describes; may be nil.
+	// Waiting is called if Open has to wait for the gateway on another machine that holder describes, and again when
+	// it waits for yet another one; may be nil.
 	Waiting func(holder string)
 	// Stopped is called at most once, and must not block, when the Store cannot be used
 	// any more until it is opened again; may be nil.

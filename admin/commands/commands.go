@@ -66,8 +66,8 @@ func (s commands) version() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: print}
 }
 
-// newGroup returns a command that only has subcommands.
-func newGroup(use, short string) *cobra.Command {
+// NewGroup returns a command that only has subcommands.
+func NewGroup(use, short string) *cobra.Command {
 	help := func(c *cobra.Command, _ []string) error { return c.Help() }
 	onlyHelp := func(c *cobra.Command, args []string) error {
 		if slices.Equal(args, []string{"help"}) {
@@ -86,7 +86,7 @@ func AddStandard(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "completion":
-			group := newGroup("completion", "")
+			group := NewGroup("completion", "")
 			c.Args = group.Args
 			c.RunE = group.RunE
 		case "help":
@@ -103,7 +103,7 @@ func AddStandard(root *cobra.Command) {
 
 // sessions returns the commands for past conversations.
 func (s commands) sessions() *cobra.Command {
-	all := newGroup("sessions", "List, read, search, export and delete past conversations")
+	all := NewGroup("sessions", "List, read, search, export and delete past conversations")
 	asJSON := false
 	all.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
 	list := func(ctx context.Context, c *admin.Client, words []string) error {

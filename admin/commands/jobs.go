@@ -25,7 +25,7 @@ type jobCommand struct {
 // jobs returns the commands for scheduled jobs.
 func (s commands) jobs() *cobra.Command {
 	j := &jobCommand{}
-	all := newGroup("cron", "Manage scheduled jobs")
+	all := NewGroup("cron", "Manage scheduled jobs")
 	all.PersistentFlags().BoolVar(&j.asJSON, "json", false, "print JSON")
 	add := s.command("add [MESSAGE…]", "Add a job: what the agent is to do, and when", j.checkAddArgs, j.add)
 	RequiredVar(add.Flags(), &j.order.To, "to", "",

@@ -15,7 +15,7 @@ import (
 
 // mcp returns the commands for MCP servers, and the one that is one.
 func (s commands) mcp() *cobra.Command {
-	all := newGroup("mcp", "See, test and approve MCP servers, and be one")
+	all := NewGroup("mcp", "See, test and approve MCP servers, and be one")
 	errNoName := errors.New("give the NAME of one server: parley mcp list shows what there is")
 	oneName := func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -19,6 +19,7 @@ import (
 	"parley/admin/commands"
 	"parley/channels/console"
 	"parley/chat"
+	"parley/cmd/gateway/stores"
 	"parley/config"
 	"parley/host"
 	"parley/redact"
@@ -125,7 +126,7 @@ func (p *program) health(ctx context.Context) error {
 	case c == nil:
 		return err
 	case !console.Running(ctx, console.Socket(c.DataDir)):
-		return errors.New("no gateway runs with the data in " + c.DataDir)
+		return stores.CheckStandby(c.DataDir, p.stdout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

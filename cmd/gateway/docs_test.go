@@ -10,10 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"go.yaml.in/yaml/v3"
 
 	"parley/config"
+	"parley/store"
+	"parley/store/nats/natstest"
+	"parley/tools/network/networktest"
 )
 
 // pages are the documents that people read, by their paths from the root.
@@ -102,6 +107,81 @@ func TestComposeFile(t *testing.T) {
 	}
 	if got, want := file.Services["ollama"].Environment["OLLAMA_CONTEXT_LENGTH"], fmt.Sprint(c.Models["main"].ContextWindow); got != want {
 		t.Errorf("Ollama takes %s tokens, and contextWindow is %s", got, want)
+	}
+}
+
+// TestClusterFile: the servers of compose.cluster.yaml form a cluster, and the gateways are let in and keep three copies.
+func TestClusterFile(t *testing.T) {
+	text, err := os.ReadFile("../../compose.cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			Command     []string
+			Environment map[string]string
+		}
+		Configs map[string]struct{ Content string }
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	env := func(of, name string) string {
+		return regexp.MustCompile(`\$\{NATS_PASSWORD:[^}]*\}`).ReplaceAllString(file.Services[of].Environment[name], "00000000")
+	}
+	t.Setenv("NATS_PASSWORD", env("nats-1", "NATS_PASSWORD"))
+	hosts := map[string]string{}
+	for i := range 3 {
+		for _, port := range []string{"4222", "6222"} {
+			hosts[fmt.Sprintf("nats-%d:%s", i+1, port)] = networktest.FreeAddress(t)
+		}
+	}
+	here := func(text string) string {
+		for name, address := range hosts {
+			text = strings.ReplaceAll(text, name, address)
+		}
+		return strings.ReplaceAll(text, "$$", "$")
+	}
+	for i := range 3 {
+		name := fmt.Sprint("nats-", i+1)
+		content := here(file.Configs["nats"].Content)
+		for _, port := range []string{"4222", "6222"} {
+			content = strings.Replace(content, "0.0.0.0:"+port, hosts[name+":"+port], 1)
+		}
+		content = strings.Replace(content, "/data", t.TempDir(), 1)
+		path := filepath.Join(t.TempDir(), "nats.conf")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		options, err := server.ProcessConfigFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := file.Services[name].Command
+		options.ServerName = command[slices.Index(command, "--name")+1]
+		if !options.SyncAlways {
+			t.Error("what is confirmed is not on the disk")
+		}
+		natstest.Start(t, options)
+	}
+	c, err := parseText(here(file.Configs["parley"].Content),
+		"PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef", "NATS_CREDENTIALS="+env("parley-1", "NATS_CREDENTIALS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver := c.Store.Driver.(store.Driver)
+	var s store.Store
+	for began := time.Now(); s == nil; { // a cluster of that many has no leader at first
+		s, err = driver.Open(t.Context(), store.Host{Brief: true})
+		if err != nil && time.Since(began) > waitTime {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if found, err := driver.(store.Examiner).Examine(t.Context()); err != nil || !strings.Contains(found, "copies of everything: 3") {
+		t.Errorf("doctor finds %s, %v", found, err)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"parley/cmd/gateway/mcpservers"
 	"parley/cmd/gateway/programs"
 	"parley/cmd/gateway/sandboxes"
+	"parley/cmd/gateway/stores"
 	"parley/cmd/gateway/upkeep"
 	"parley/config"
 	"parley/host"
@@ -148,7 +149,7 @@ func serve(ctx context.Context, o options) error {
 
 // claimWorkspace notes if another gateway uses the workspace, too.
 func (g *gateway) claimWorkspace() {
-	if g.Chat {
+	if g.Chat || !stores.IsFile(g.Config.Store.Driver) { // other gateways that share the store stand by
 		return
 	}
 	sole, err := g.files.Claim()

@@ -60,7 +60,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		if todo := host.AccessAdvice(end.err); todo != "" {
 			text += "\n" + todo
 		}
-		if locked, ok := errors.AsType[*dirlock.LockedError](end.err); ok && !locked.Brief {
+		if locked, ok := errors.AsType[*dirlock.LockedError](end.err); ok && !locked.Brief && locked.Answers == "" {
 			text += "\nif that is a gateway, parley chat talks to it and parley status shows how it is"
 		}
 		fmt.Fprintln(p.stderr, "parley:", p.redact.String(text))

@@ -21,7 +21,7 @@ import (
 // movingCommands returns the commands that bring people to Parley, and Parley to another place.
 func (p *program) movingCommands() []*cobra.Command {
 	return moving.Commands(moving.Config{
-		In: p.stdin, Out: p.stdout, Target: p.importTarget, Flags: p.flags, Restore: p.restore,
+		In: p.stdin, Out: p.stdout, Target: p.importTarget, Flags: p.flags, Restore: p.restore, Copy: p.copyStore,
 	})
 }
 
@@ -42,6 +42,26 @@ func (p *program) restore(
 	log := redact.NewLog(p.stderr, &p.level, &p.redact, new(redact.Recent))
 	report, err = restorer(c, log).Restore(ctx, file, force)
 	return report, c.Zone(), kept, err
+}
+
+// copyStore copies the store to where the config in the file to keeps it.
+func (p *program) copyStore(ctx context.Context, to string) (copied stores.Copied, err error) {
+	from, err := p.load()
+	if err != nil {
+		return copied, err
+	}
+	p.file = to
+	target, err := p.load()
+	if err != nil {
+		return copied, err
+	}
+	log := redact.NewLog(p.stderr, &p.level, &p.redact, new(redact.Recent))
+	return stores.Copy(ctx, place(from), place(target), log)
+}
+
+// place returns where c keeps the store.
+func place(c *config.Config) stores.Place {
+	return stores.Place{Driver: c.Store.Driver, Type: c.Store.Type, Dir: c.DataDir}
 }
 
 // importTarget returns what an import changes. Variables that its config names need not be set yet.

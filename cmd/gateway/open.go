@@ -12,10 +12,9 @@ import (
 	"parley/cmd/gateway/stores"
 	"parley/config"
 	"parley/handover"
-	"parley/host"
 	"parley/store"
 	"parley/store/bolt"
-	"parley/workspace"
+	"parley/store/bolt/refusal"
 )
 
 // openStore opens the store that the config names.
@@ -28,7 +27,7 @@ func (g *gateway) openStore(ctx context.Context, stopped func(error)) (err error
 	g.store, g.unlockData, err = stores.Open(ctx, driver.(store.Driver), stores.Config{
 		Dir: dir, Brief: g.Brief, Chat: g.Chat, Log: g.Log, Stderr: g.Stderr, Stopped: stopped,
 	})
-	if _, ok := errors.AsType[*handover.MovedError](err); ok {
+	if stores.IsRefused(err) {
 		return exit{exitUsage, err}
 	}
 	return err
@@ -61,14 +60,8 @@ func (g *gateway) openBolt(ctx context.Context, stopped func(error)) (s store.St
 // restorer puts copies in the place of the data of c.
 func restorer(c *config.Config, log *slog.Logger) backup.Restorer {
 	return backup.Restorer{
-		DataDir:   c.DataDir,
-		Workspace: c.Workspace,
-		Config:    c.File,
-		HasConfig: c.Found,
-		Settle: func(ctx context.Context, s *bolt.Store) (backup.Waiting, error) {
-			return moving.Settle(ctx, c.Networks(), s)
-		},
-		Log: log,
+		DataDir: c.DataDir, Workspace: c.Workspace, Config: c.File, HasConfig: c.Found, Log: log,
+		Settle: moving.Settler(c.Networks()),
 	}
 }
 
@@ -79,11 +72,12 @@ func explainStore(c *config.Config, err error) error {
 			"put it back, or go on with the latest copy: %s\nor begin with an empty store: %s",
 			err, c.Command("restore", lost.LatestCopy), c.Command("run", "--begin-anew"))}
 	}
-	if older, ok := errors.AsType[*bolt.OlderError](err); ok {
+	if older, ok := errors.AsType[*refusal.OlderError](err); ok {
 		return exit{exitUsage, fmt.Errorf("%w\nto go on with it, and lose what came after it: %s",
 			err, c.Command("restore", "--force", older.File))}
 	}
-	if _, ok := errors.AsType[*bolt.FormatError](err); ok {
+	_, isNewer := errors.AsType[*refusal.FormatError](err)
+	if _, hasLeft := errors.AsType[*refusal.LeftError](err); isNewer || hasLeft {
 		return exit{exitUsage, err}
 	}
 	return err
@@ -97,32 +91,15 @@ func (g *gateway) tellDamage(ctx context.Context, places []string) error {
 	return g.hub.TellOwners(ctx, "damage:"+strings.Join(places, ","), text)
 }
 
-// openWorkspace opens the agent's folder. One that was lost is not replaced by an empty
-// one unasked: the memory of everybody is in it.
-func (g *gateway) openWorkspace(ctx context.Context) error {
+// openWorkspace opens the agent's folder.
+func (g *gateway) openWorkspace(ctx context.Context) (err error) {
 	c := g.Config
-	place := backup.NewPlace(g.store, g.Log)
-	err := place.Check(ctx, c.Workspace, g.Anew)
-	if errors.Is(err, backup.ErrWorkspaceLost) {
-		const text = "the workspace %s is gone or empty, and the agent's memory and files with it; " +
-			"nothing was started or changed\nmount it or put it back, or take it from a backup: %s\n" +
-			"or begin with an empty one: %s"
-		restore := c.Command("restore", "--force", "FILE")
-		return exit{exitUsage, fmt.Errorf(text, c.Workspace, restore, c.Command("run", "--begin-anew"))}
+	g.files, err = stores.Workspace{
+		Store: g.store, Folder: c.Workspace, DataDir: c.DataDir, Config: c.File, Anew: g.Anew, Log: g.Log,
+		Restore: c.Command("restore", "--force", "FILE"), Begin: c.Command("run", "--begin-anew"),
+	}.Open(ctx)
+	if _, isLost := errors.AsType[*stores.LostError](err); isLost {
+		return exit{exitUsage, err}
 	}
-	if err != nil {
-		return err
-	}
-	if g.files, err = workspace.Open(c.Workspace); err != nil {
-		return err
-	}
-	if err := g.files.Protect(c.DataDir, c.File); err != nil {
-		return err
-	}
-	host.Restrict(g.Log, c.DataDir, c.Workspace)
-	workspace.OriginsOf(g.files).Prune(g.Log)
-	if _, err := g.files.Seed(); err != nil {
-		return fmt.Errorf("write the agent's first files: %w", err)
-	}
-	return place.Remember(ctx, c.Workspace)
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"parley/chat"
 	"parley/cmd/gateway/control"
 	"parley/host"
+	"parley/response"
 	"parley/scheduler"
 	"parley/tools"
 	"parley/web"
@@ -132,12 +134,13 @@ func (g *gateway) copies() backup.Keeper {
 // backup sends an archive of everything that is kept (P20).
 func (o ownerAPI) backup(ctx context.Context, send func(io.Reader)) error {
 	contents := backup.Contents{
-		Config:  o.app.Config.File,
-		Files:   o.app.files,
-		Tools:   o.app.customTools.Files(),
-		Version: host.Version(),
+		Config: o.app.Config.File, Files: o.app.files, Tools: o.app.customTools.Files(), Version: host.Version(),
 	}
-	return o.app.copies().Send(ctx, contents, send)
+	err := o.app.copies().Send(ctx, contents, send)
+	if errors.Is(err, backup.ErrNoFile) {
+		return response.BadRequest(backup.ErrNoFile.Error())
+	}
+	return err
 }
 
 // jobs is how the owner's page and the command line reach scheduled jobs.

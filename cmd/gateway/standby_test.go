@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,7 +22,7 @@ type machines struct {
 // newMachines starts both.
 func newMachines(t *testing.T, chats int) *machines {
 	address := natstest.Start(t, natstest.Listening(t)).ClientURL()
-	shared := t.TempDir()
+	shared := tempDir(t)
 	m := &machines{}
 	m.siege = newSiege(t, "telegram", chats, func(w *testGateway) {
 		w.more["store"] = map[string]any{"type": "nats", "url": address}
@@ -29,7 +30,7 @@ func newMachines(t *testing.T, chats int) *machines {
 	})
 	w := m.testGateway
 	m.other = &testGateway{
-		t: t, dir: t.TempDir(), tg: w.tg, llm: w.llm, dreams: w.dreams,
+		t: t, dir: tempDir(t), tg: w.tg, llm: w.llm, dreams: w.dreams,
 		owners: w.owners, channels: w.channels, model: w.model, more: w.more,
 	}
 	t.Cleanup(func() {
@@ -90,6 +91,26 @@ func (m *machines) freeze() (thaw func()) {
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t, 2)
+	t.Run("commands where it stands by", func(t *testing.T) {
+		if out, code := m.other.run("", "health"); code != 0 || !strings.HasPrefix(out, "stands by: process ") {
+			t.Errorf("health ends with %d: %s", code, out)
+		}
+		began := time.Now()
+		_, code := m.other.run("", "status")
+		if said := m.other.log.String(); code != exitFailure || !strings.Contains(said, "stands by while another one answers, process ") {
+			t.Errorf("status ends with %d: %s", code, said)
+		}
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("status takes %v", took)
+		}
+		m.run("", "backup", filepath.Join(t.TempDir(), "b")) // which only a file has
+		if said := m.log.String(); !strings.Contains(said, "only a store that is a file can be copied: use") || strings.Contains(said, "internal error") {
+			t.Errorf("backup: %s", said)
+		}
+		if out, code := m.run("", "health"); code != 0 || strings.Contains(out, "stands by") {
+			t.Errorf("where one answers health ends with %d: %s", code, out)
+		}
+	})
 	t.Run("told to end while it stands by", func(t *testing.T) {
 		if code := m.other.stop(); code != 0 {
 			t.Errorf("it ended with %d", code)

@@ -89,16 +89,3 @@ func (s *Store) verifyCopy(ctx context.Context, path string) error {
 	}
 	return nil
 }
-
-// Queues returns the names of the queues that have work.
-func (s *Store) Queues(ctx context.Context) (names []string, err error) {
-	err = s.view(ctx, func(t *txn) error {
-		for _, name := range t.parts("queue") {
-			if k, _ := s.part("queue", name).cursor(t).seek(nil); k != nil {
-				names = append(names, name)
-			}
-		}
-		return nil
-	})
-	return names, err
-}

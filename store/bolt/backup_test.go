@@ -61,7 +61,7 @@ func TestBackupUnderLoad(t *testing.T) {
 				t.Errorf("backup %d holds half an Append: %d records", i, n)
 			}
 		}
-		names, err := copied.Queues(t.Context())
+		names, err := copied.Parts(t.Context(), "queue")
 		if want := []string{"q0", "q1", "q2", "q3", "q4"}[:i+1]; err != nil || !slices.Equal(names, want) {
 			t.Errorf("queues %v, %v; want %v", names, err, want)
 		}

@@ -48,6 +48,8 @@ import (
 type Config struct {
 	Dir string       // created if absent; the Store is the file parley.db in it
 	Log *slog.Logger // nil: log nothing
+	// Locked says that the caller has the lock of Dir, and keeps it.
+	Locked bool
 	// Brief says that this process soon ends, so that others wait for it.
 	Brief bool
 	// Patience is how long to wait for the lock of the directory while a
@@ -61,7 +63,7 @@ type Config struct {
 	Stopped func(error)
 	// Salvage is called with the damage if there is any in the log, or if that is missing.
 	// What is sound is used, the rest is lost and removed: for a copy of a Store. With
-	// nil, Open returns a [*DamagedError].
+	// nil, Open returns a [*refusal.DamagedError].
 	Salvage func(lost error)
 	// Committed is called with the duration of each commit, and must not block; may be nil.
 	Committed func(time.Duration)

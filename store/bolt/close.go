@@ -29,7 +29,7 @@ func (w *writer) close() error {
 		sound = err == nil || errors.Is(err, store.ErrFull)
 		freelistOnly = err == nil
 	}
-	if err := w.db.file.Load().close(); err != nil {
+	if err := w.db.file.Load().Close(); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	if !sound {

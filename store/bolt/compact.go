@@ -74,8 +74,8 @@ func (s *Store) compact(ctx context.Context, bytesPerSecond int) (err error) {
 		return err
 	}
 	former := s.db.file.Load()
-	former.acquire() // so that its space is not freed by the writer, which everybody waits for
-	defer former.release()
+	former.Acquire() // so that its space is not freed by the writer, which everybody waits for
+	defer former.Release()
 	err = s.copySlices(ctx, c, bytesPerSecond)
 	return s.doAlone(func() error {
 		defer s.writer.endCompaction(c)
@@ -257,7 +257,7 @@ func (w *writer) adoptCompact(c *compaction) error {
 	former := w.db.file.Swap(c.to.file.Load())
 	w.db.layers.Store(&layers{base: id.tx})
 	c.to = nil
-	former.retire(func(err error) { w.log.Warn("former file of the store not closed", "err", err) })
+	former.Retire(func(err error) { w.log.Warn("former file of the store not closed", "err", err) })
 	if err := errors.Join(c.before("mark", c.path), w.mark(nil, true)); err != nil { // the file is of a later lineage
 		w.log.Debug("mark of the store not written", "err", err)
 	}
@@ -298,7 +298,7 @@ func (w *writer) endCompaction(c *compaction) {
 	if c.to == nil {
 		return
 	}
-	if err := errors.Join(c.to.file.Load().close(), compact.RemoveDraft(c.path)); err != nil {
+	if err := errors.Join(c.to.file.Load().Close(), compact.RemoveDraft(c.path)); err != nil {
 		w.log.Warn("draft of a compact store not removed", "err", err)
 	}
 }

@@ -218,12 +218,12 @@ func TestCompactWhileRead(t *testing.T) {
 		t.Errorf("the earlier transaction reads %.30q, %v", v, err)
 	}
 	select {
-	case <-former.closed:
+	case <-former.Closed():
 		t.Error("the former file was closed before that")
 	default:
 	}
 	earlier.end()
-	<-former.closed
+	<-former.Closed()
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is %v, %v", info, err)
 	}

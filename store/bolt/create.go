@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"parley/store/bolt/mark"
+	"parley/store/bolt/refusal"
 )
 
 // Format is the highest layout number that this version understands. The number is in
@@ -30,11 +31,11 @@ func wasClosed(path string, m *mark.Mark) (clean bool, err error) {
 	case errors.Is(err, fs.ErrNotExist) && m == nil:
 		return true, create(path)
 	case errors.Is(err, fs.ErrNotExist):
-		return false, &DamagedError{File: path, Cause: errors.New("it is missing")}
+		return false, &refusal.DamagedError{File: path, Cause: errors.New("it is missing")}
 	case err != nil:
 		return false, err
 	case now.Size == 0:
-		return false, &DamagedError{File: path, Cause: errors.New("it is empty")}
+		return false, &refusal.DamagedError{File: path, Cause: errors.New("it is empty")}
 	}
 	return m.IsClosed(now), nil
 }

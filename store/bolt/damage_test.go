@@ -19,6 +19,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/bolt/refusal"
 	"parley/store/storetest"
 )
 
@@ -125,9 +126,9 @@ func TestNeverEmptyStart(t *testing.T) {
 			before, _ := os.ReadFile(file(dir))
 			for range 2 {
 				s, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
-				var d *bolt.DamagedError
+				var d *refusal.DamagedError
 				if !errors.As(err, &d) || d.File != file(dir) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "backup") {
-					t.Fatalf("Open = %v, %v; want a DamagedError about %s that says what to do", s, err, c.want)
+					t.Fatalf("Open = %v, %v; want a refusal.DamagedError about %s that says what to do", s, err, c.want)
 				}
 			}
 			if after, _ := os.ReadFile(file(dir)); !bytes.Equal(before, after) {

@@ -14,6 +14,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/bolt/refusal"
 	"parley/store/storetest"
 )
 
@@ -158,7 +159,7 @@ func TestFileTooLarge(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 2<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var damage *bolt.DamagedError
+	var damage *refusal.DamagedError
 	if err := bolt.CheckSize(file, 1<<20); err == nil || errors.As(err, &damage) || !strings.Contains(err.Error(), "32 bits") {
 		t.Errorf("%v, want an error about 32 bits", err)
 	}

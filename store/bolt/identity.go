@@ -11,6 +11,7 @@ import (
 	"parley/store/bolt/layer"
 	"parley/store/bolt/mark"
 	"parley/store/bolt/pages"
+	"parley/store/bolt/refusal"
 )
 
 // An identity is what the file says about itself. Its lineage is the time at which it
@@ -156,7 +157,7 @@ func (w *writer) completeFile() error {
 }
 
 // CheckLatest returns why Open would refuse the file at path although it is sound: an
-// [*OlderError], a [*FormatError], or a [*DamagedError] about its log. It changes nothing.
+// [*refusal.OlderError], a [*refusal.FormatError], or a [*refusal.DamagedError] about its log. It changes nothing.
 func CheckLatest(path string) error {
 	m, err := mark.Read(path)
 	if err != nil {
@@ -176,10 +177,10 @@ func CheckLatest(path string) error {
 	}
 	switch {
 	case id.format > Format:
-		return &FormatError{File: path, Has: id.format}
+		return &refusal.FormatError{File: path, Has: id.format, Knows: Format}
 	case !id.isOlder(m), m.Closed != nil && m.Closed.Spare && id.tx == m.Tx-1:
 		_, err := openLog(path, id, m, m.IsClosed(now), func(uint64, []byte) error { return nil }, nil)
 		return err
 	}
-	return &OlderError{File: path, Wrote: m.Wrote}
+	return &refusal.OlderError{File: path, Wrote: m.Wrote}
 }

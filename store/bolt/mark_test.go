@@ -17,6 +17,7 @@ import (
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/bolt/dirlock"
+	"parley/store/bolt/refusal"
 	"parley/store/storetest"
 )
 
@@ -56,7 +57,7 @@ func TestOlderFile(t *testing.T) {
 	copyOver(t, file(dir), former)
 	for range 2 {
 		_, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
-		var older *bolt.OlderError
+		var older *refusal.OlderError
 		if !errors.As(err, &older) || older.Wrote.IsZero() || !strings.Contains(err.Error(), "put the right one back") {
 			t.Fatalf("Open of a former file = %v", err)
 		}
@@ -207,7 +208,7 @@ func TestSalvage(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := folderOf(t, killed)
-		var damage *bolt.DamagedError
+		var damage *refusal.DamagedError
 		if _, err := bolt.Open(t.Context(), bolt.Config{Dir: killed}); !errors.As(err, &damage) || !damage.InLog {
 			t.Errorf("%s: Open = %v", what, err)
 		}
@@ -299,7 +300,7 @@ func TestNewerFormat(t *testing.T) {
 			}
 			return nil, nil
 		}})
-		var newer *bolt.FormatError
+		var newer *refusal.FormatError
 		if !errors.As(err, &newer) || newer.Has != bolt.Format+1 || !strings.Contains(err.Error(), "newer version") {
 			t.Errorf("Open with mark %q = %v", mark, err)
 		}
@@ -335,7 +336,7 @@ func TestDamagedHeadAfterCleanEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = bolt.Open(t.Context(), bolt.Config{Dir: dir})
-			var damaged *bolt.DamagedError
+			var damaged *refusal.DamagedError
 			if !errors.As(err, &damaged) || !strings.Contains(err.Error(), "put a backup in its place") {
 				t.Errorf("Open = %v", err)
 			}
@@ -358,7 +359,7 @@ func TestRefusedBySystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := bolt.Open(t.Context(), bolt.Config{Dir: dir})
-	var damaged *bolt.DamagedError
+	var damaged *refusal.DamagedError
 	if !errors.Is(err, fs.ErrPermission) || errors.As(err, &damaged) {
 		t.Errorf("Open = %v", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"parley/store/bolt/layer"
 	"parley/store/bolt/mark"
 	"parley/store/bolt/pages"
+	"parley/store/bolt/refusal"
 	"parley/store/bolt/wal"
 )
 
@@ -33,9 +34,10 @@ func LogOf(path string) string { return path + ".wal" }
 const fileName = "parley.db"
 
 // Open opens the Store in cfg.Dir, which it locks. It returns a [*dirlock.LockedError] if
-// another process has it open, a [*DamagedError] if the file is not the one that
-// was there before, an [*OlderError] if it is an earlier version of that, and a
-// [*FormatError] if a newer version of Parley wrote it. It never begins an empty
+// another process has it open, a [*refusal.DamagedError] if the file is not the one that
+// was there before, an [*refusal.OlderError] if it is an earlier version of that, and a
+// [*refusal.FormatError] if a newer version of Parley wrote it, and a [*refusal.LeftError] if what was in it
+// was moved into a Store of another type. It never begins an empty
 // Store in its place. After an unclean end it first checks what was written last, and if
 // that does not tell enough, has the file probed, and logs each value with a wrong
 // checksum.
@@ -49,9 +51,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	unlock, err := dirlock.Wait(ctx, cfg.Dir, cfg.Brief, cfg.Patience, cfg.Log)
-	if err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+	unlock := func() error { return nil }
+	if !cfg.Locked {
+		var err error
+		unlock, err = dirlock.Wait(ctx, cfg.Dir, cfg.Brief, cfg.Patience, cfg.Log)
+		if err != nil {
+			return nil, fmt.Errorf("open store: %w", err)
+		}
 	}
 	s, err := open(ctx, cfg)
 	if err != nil {
@@ -68,6 +74,9 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := CheckSize(path, MaxFile()); err != nil {
 		return nil, err
 	}
+	if err := refusal.CheckLeft(path); err != nil {
+		return nil, err
+	}
 	if err := compact.RemoveDraft(path); err != nil {
 		return nil, err
 	}
@@ -76,7 +85,7 @@ func open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	if m != nil && m.Format > Format {
-		return nil, &FormatError{File: path, Has: m.Format}
+		return nil, &refusal.FormatError{File: path, Has: m.Format, Knows: Format}
 	}
 	clean, err := wasClosed(path, m)
 	if err != nil {
@@ -149,7 +158,7 @@ func examine(ctx context.Context, cfg Config, path string, m *mark.Mark) (unread
 		return 0, damagedUnlessRefused(path, err)
 	}
 	if len(damaged) == 0 && errors.Is(why, pages.ErrNotWritten) {
-		return 0, &DamagedError{File: path, Cause: why}
+		return 0, &refusal.DamagedError{File: path, Cause: why}
 	}
 	for _, where := range damaged {
 		cfg.Log.Error("damaged value in the store", "where", where)
@@ -162,17 +171,17 @@ func examine(ctx context.Context, cfg Config, path string, m *mark.Mark) (unread
 func (w *writer) adoptFile(m *mark.Mark) (err error) {
 	w.id, err = w.db.identify()
 	if err != nil {
-		return &DamagedError{File: w.db.path, Cause: err}
+		return &refusal.DamagedError{File: w.db.path, Cause: err}
 	}
 	switch {
 	case w.id.format > Format:
-		return &FormatError{File: w.db.path, Has: w.id.format}
+		return &refusal.FormatError{File: w.db.path, Has: w.id.format, Knows: Format}
 	case w.clean && w.id.isOlder(m) && m.Closed.Spare && w.id.tx == m.Tx-1:
 		w.log.Error("one of the two heads of the store is damaged; the other is used, and nothing is lost")
 	case w.clean && w.id.isOlder(m):
-		return &DamagedError{File: w.db.path, Cause: errors.New("its last changes are gone")}
+		return &refusal.DamagedError{File: w.db.path, Cause: errors.New("its last changes are gone")}
 	case w.id.isOlder(m):
-		return &OlderError{File: w.db.path, Wrote: m.Wrote}
+		return &refusal.OlderError{File: w.db.path, Wrote: m.Wrote}
 	}
 	w.note = m.LastNote(w.db.path, w.id.tx)
 	if err := w.readLog(m); err != nil {
@@ -200,7 +209,7 @@ func (w *writer) readLog(m *mark.Mark) (err error) {
 		last = seq
 		return nil
 	}, w.step)
-	if damage, ok := errors.AsType[*DamagedError](err); ok && w.salvage != nil {
+	if damage, ok := errors.AsType[*refusal.DamagedError](err); ok && w.salvage != nil {
 		w.salvage(damage)
 		return w.useSound(fresh, last)
 	}
@@ -228,7 +237,7 @@ func (w *writer) readLog(m *mark.Mark) (err error) {
 func (w *writer) useSound(changes *layer.Layer, last uint64) (err error) {
 	m := w.db.move(changes, last)
 	if m.err != nil || m.stuck != nil {
-		return &DamagedError{File: w.db.path, Cause: cmp.Or(m.err, errUnreadable)}
+		return &refusal.DamagedError{File: w.db.path, Cause: cmp.Or(m.err, errUnreadable)}
 	}
 	w.wrote = true
 	w.id.moved = last
@@ -262,23 +271,23 @@ func openLog(
 	case errors.As(err, &errno):
 		return nil, err
 	case err != nil:
-		return nil, &DamagedError{File: path, Cause: err, InLog: true}
+		return nil, &refusal.DamagedError{File: path, Cause: err, InLog: true}
 	case known.Log && !clean && !l.Exists():
-		return nil, &DamagedError{File: path, Cause: errors.New("it is missing"), InLog: true}
+		return nil, &refusal.DamagedError{File: path, Cause: errors.New("it is missing"), InLog: true}
 	case known.Seq > l.Last():
-		return nil, &DamagedError{File: path, Cause: errors.New("its last changes are gone"), InLog: true}
+		return nil, &refusal.DamagedError{File: path, Cause: errors.New("its last changes are gone"), InLog: true}
 	}
 	return l, nil
 }
 
 // damagedUnlessRefused returns err, which occurred while path was being opened, as
-// a DamagedError, unless it comes from the system or another process.
+// a refusal.DamagedError, unless it comes from the system or another process.
 func damagedUnlessRefused(path string, err error) error {
 	var errno syscall.Errno
 	if errors.Is(err, errInUse) || errors.As(err, &errno) {
 		return err
 	}
-	return &DamagedError{File: path, Cause: err}
+	return &refusal.DamagedError{File: path, Cause: err}
 }
 
 var errInUse = errors.New("another program has it open")

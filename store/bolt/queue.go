@@ -11,13 +11,9 @@ import (
 	"parley/store/bolt/checksum"
 )
 
-const (
-	// idRetention is how long a pushed id is remembered (P2).
-	idRetention = 48 * time.Hour
-	// sweepSize is how many ids a push checks for expiry: more than it adds, so that
-	// they become fewer, and few, so that no push is slow.
-	sweepSize = 8
-)
+// sweepSize is how many ids a push checks for expiry: more than it adds, so that
+// they become fewer, and few, so that no push is slow.
+const sweepSize = 8
 
 // Queue implements [store.Store].
 func (s *Store) Queue(name string) store.Queue {
@@ -117,7 +113,7 @@ func (q *queue) insert(t *txn, id string, body []byte) (uint64, error) {
 // is no longer remembered.
 func isExpired(pushed []byte, now time.Time) bool {
 	ns, _ := decodeNumber(pushed)
-	return now.Sub(time.Unix(0, int64(ns))) >= idRetention
+	return now.Sub(time.Unix(0, int64(ns))) >= store.IDRetention
 }
 
 // forgetExpired checks the next ids and removes those that are expired. If it

@@ -9,6 +9,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/bolt/refusal"
 	"parley/store/storetest"
 )
 
@@ -64,7 +65,7 @@ func TestStuckChanges(t *testing.T) {
 	if _, err := os.Stat(bolt.LogOf(file(dir))); err != nil {
 		t.Errorf("the log is gone with what is in it alone: %v", err)
 	}
-	var damaged *bolt.DamagedError // as any damaged store after an unclean end
+	var damaged *refusal.DamagedError // as any damaged store after an unclean end
 	if _, err := bolt.Open(ctx, bolt.Config{Dir: dir}); !errors.As(err, &damaged) {
 		t.Errorf("Open = %v", err)
 	}

@@ -10,30 +10,31 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"parley/store/bolt/handle"
 	"parley/store/bolt/layer"
 )
 
 // A database is the file of a Store, and over it what the log has and the file has not.
 type database struct {
-	file   atomic.Pointer[file]
+	file   atomic.Pointer[handle.File]
 	path   string
 	layers atomic.Pointer[layers]
 }
 
 func newDatabase(db *bbolt.DB, path string) *database {
 	d := &database{path: path}
-	d.file.Store(newFile(db))
+	d.file.Store(handle.New(db))
 	return d
 }
 
 // bolt returns the file for a caller that knows that it is not closed meanwhile.
-func (d *database) bolt() *bbolt.DB { return d.file.Load().bolt }
+func (d *database) bolt() *bbolt.DB { return d.file.Load().DB }
 
 // A txn is the Store at one moment: the file, and over it what only the log has. The
 // writer makes changes in it, which only it sees until they are published.
 type txn struct {
 	file    *bbolt.Tx      // only reads
-	from    *file          // that file is of
+	from    *handle.File   // that file is of
 	fresh   *layer.Layer   // what is not in the file
 	moving  *layer.Layer   // what a checkpoint is moving to the file, under fresh
 	changes []layer.Change // that were made in this txn, in order
@@ -51,7 +52,7 @@ type layers struct {
 func (d *database) begin() (*txn, error) {
 	for {
 		from := d.file.Load()
-		file, ok, err := from.begin()
+		file, ok, err := from.Begin()
 		if err != nil {
 			return nil, err
 		}
@@ -64,14 +65,14 @@ func (d *database) begin() (*txn, error) {
 		if file.ID() >= l.base && from == d.file.Load() {
 			return &txn{file: file, from: from, fresh: l.fresh, moving: l.moving}, nil
 		}
-		if err := from.end(file); err != nil {
+		if err := from.End(file); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // end ends a txn. What was read from the file must not be used any more.
-func (t *txn) end() { _ = t.from.end(t.file) } // which has nothing to undo
+func (t *txn) end() { _ = t.from.End(t.file) } // which has nothing to undo
 
 // attempt makes the changes of do, all of them or, with an error, none. The error is
 // errUnreadable if do met a page that cannot be read.

@@ -19,6 +19,7 @@ import (
 	"parley/store"
 	"parley/store/bolt/mark"
 	"parley/store/bolt/pages"
+	"parley/store/bolt/refusal"
 	"parley/store/bolt/wal"
 	"parley/store/storetest"
 )
@@ -190,7 +191,7 @@ func TestDamageWrittenLast(t *testing.T) {
 		if err == nil {
 			again.Close()
 		}
-		var damage *DamagedError
+		var damage *refusal.DamagedError
 		told := errors.As(err, &damage) && !damage.InLog || len(p.damaged) > 0
 		if p.calls != 1 || !told {
 			t.Errorf("seed %d, page %d: %d probes, damaged %q, %v", seed, page, p.calls, p.damaged, err)

@@ -12,6 +12,7 @@ import (
 
 	"parley/store"
 	"parley/store/bolt"
+	"parley/store/bolt/refusal"
 	"parley/store/storetest"
 )
 
@@ -51,7 +52,7 @@ func useAll(dir string) string {
 	ctx := context.Background()
 	stopped := false
 	s, err := bolt.Open(ctx, bolt.Config{Dir: dir, Stopped: func(error) { stopped = true }})
-	var told *bolt.DamagedError
+	var told *refusal.DamagedError
 	switch {
 	case errors.As(err, &told):
 		return "refused"

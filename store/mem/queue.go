@@ -8,9 +8,6 @@ import (
 	"parley/store"
 )
 
-// idRetention is how long a pushed id is remembered (P2).
-const idRetention = 48 * time.Hour
-
 type queue struct {
 	store   *Store
 	pending *store.Pending
@@ -42,7 +39,7 @@ func newQueue(s *Store) *queue {
 func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 	return q.store.do(ctx, func() error {
 		now := time.Now()
-		for len(q.pushes) > 0 && now.Sub(q.pushes[0].at) >= idRetention {
+		for len(q.pushes) > 0 && now.Sub(q.pushes[0].at) >= store.IDRetention {
 			delete(q.seen, q.pushes[0].id)
 			q.pushes = q.pushes[1:]
 		}

@@ -123,8 +123,9 @@ func (b bucket) replace(ctx context.Context, key string, expected uint64, val []
 	return b.stream.writeLast(ctx, expected, msgs...)
 }
 
-// nameKey adds the key to a message whose subject does not have it.
+// nameKey adds the names to a message whose subject does not have them.
 func (b bucket) nameKey(m *client.Msg, key string) {
+	nameLong(m, b.name)
 	if isHashed(token(key)) {
 		m.Header.Set(headerName, escape(key))
 	}

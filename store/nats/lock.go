@@ -154,11 +154,12 @@ func (l *lease) claim() *client.Msg {
 	return m
 }
 
-// acquire waits until the lock is free. It calls waiting, which may be nil, if it is not.
+// acquire waits until the lock is free. It calls waiting, which may be nil, if it is not, and
+// again when somebody else has it.
 func (l *lease) acquire(ctx context.Context, waiting func(holder string)) error {
 	s := l.stream.store
-	var seen uint64 // the message of the holder
-	var holder string
+	var seen uint64         // the message of the holder
+	var holder, told string // who has it by now, and of whom waiting was told
 	var since moment
 	for {
 		free := false
@@ -191,9 +192,9 @@ func (l *lease) acquire(ctx context.Context, waiting func(holder string)) error 
 		case free:
 			return nil
 		}
-		if waiting != nil {
+		if waiting != nil && holder != told {
 			waiting(holder)
-			waiting = nil
+			told = holder
 		}
 		select {
 		case <-time.After(s.lookInterval()):

@@ -20,8 +20,9 @@ func (s *Store) Log(name string) store.Log {
 	return log{stream: s.stream("logs"), name: name, subject: subject, ends: s.ends[sum.Sum32()%uint32(len(s.ends))]}
 }
 
-// A log is a subject. The number of a record is in its header, and those of a log have no gaps. Of a log whose last
-// records were trimmed the last message says what number they had.
+// A log is a subject. The number of a record is in its header, and those of a log have no gaps, unless a message says
+// up to what number there is nothing: of a log whose last records were trimmed, or that goes on from one in another
+// store.
 type log struct {
 	stream  stream
 	name    string
@@ -118,6 +119,7 @@ func (l log) messages(end position, recs [][]byte) (msgs []*client.Msg, last uin
 	for _, r := range recs {
 		last++
 		msgs = append(msgs, newHead(l.subject, last, r, write, func(int) string { return l.subject })...)
+		nameLong(msgs[len(msgs)-1], l.name)
 	}
 	return msgs, last
 }
@@ -243,6 +245,9 @@ func (r *reader) crossGap(ctx context.Context, m message) (message, error) {
 	if first.seq >= r.at {
 		r.number = max(r.number, next.number()-1)
 	}
+	if next.isGone() { // of records before, some were never written here
+		r.number = next.number() - 1
+	}
 	for n := r.number + 1; n < next.number(); n++ {
 		err := fmt.Errorf("record %d is missing: %w", n, store.ErrDamaged)
 		r.found = append(r.found, foundRecord{store.Record{Seq: n}, err})
@@ -254,7 +259,7 @@ func (r *reader) crossGap(ctx context.Context, m message) (message, error) {
 // add adds what m has.
 func (r *reader) add(m message) {
 	switch {
-	case m.number() <= r.number: // before what is wanted, or the mark of a trim
+	case m.number() <= r.number: // before what is wanted, or the mark of a trim or a gap
 	case m.isGone():
 		r.number = m.number()
 	case m.isPiece():
@@ -335,6 +340,7 @@ func (l log) mark(ctx context.Context, end position) (position, error) {
 	write := newWriteID()
 	m := newMessage(l.subject, kindGone, write, nil)
 	setNumber(m, headerNumber, end.number)
+	nameLong(m, l.name)
 	msgs := []*client.Msg{m}
 	seq, err := l.stream.write(ctx, end.seq, msgs, l.lookAfter(end, msgs))
 	return position{seq: seq, number: end.number}, err

@@ -20,6 +20,7 @@ const (
 	headerSum    = "Parley-Sum"    // of a head: the checksum of its subject, its number and all its bytes
 	headerNumber = "Parley-Number" // the number of a record
 	headerName   = "Parley-Name"   // the last name in the subject, escaped
+	headerLong   = "Parley-Long"   // the name of a bucket, log or queue, escaped, if the subject has only its hash
 	headerPieces = "Parley-Pieces" // of a head: how many pieces it has; missing: none
 	headerKind   = "Parley-Kind"   // missing: a head
 	headerPushed = "Parley-Pushed" // of an id: when it was pushed, in nanoseconds
@@ -28,7 +29,7 @@ const (
 // The kinds of messages that are no heads.
 const (
 	kindPiece = "piece"
-	kindGone  = "gone" // the key was deleted, or the lock let go, or all records before are trimmed
+	kindGone  = "gone" // the key was deleted, or the lock let go, or there are no records up to that number
 )
 
 // pieceSize is how much of a value a message has at most, in bytes. Servers take messages of 1 MiB if they were not
@@ -96,6 +97,13 @@ func newHead(subject string, number uint64, body []byte, write string, subjectOf
 	setNumber(head, headerNumber, number)
 	setNumber(head, headerPieces, uint64(len(msgs)))
 	return append(msgs, head)
+}
+
+// nameLong adds the name of a bucket, log or queue to a message whose subject does not have it.
+func nameLong(m *client.Msg, name string) {
+	if isHashed(token(name)) {
+		m.Header.Set(headerLong, escape(name))
+	}
 }
 
 // newMessage returns a message of that kind, a copy of body in it.

@@ -14,7 +14,7 @@
 //
 // What belongs together is stored together, as a batch: the records of an append, work and its id, the pieces of a
 // large value. Only the leader of a stream is asked for what it has, as the other servers may lag behind; records of
-// logs, which are known to have no gaps, come from any of them.
+// logs, whose numbers tell if one is missing, come from any of them.
 //
 // A write whose answer was lost is not guessed at: see stream.write. Every value carries a checksum.
 //

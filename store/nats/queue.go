@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// idRetention is how long a pushed id is remembered (P2).
-	idRetention = 48 * time.Hour
 	// idTTL is when a server removes what it knows of an id. That is only to save room: whether an id is remembered
 	// depends on when it was pushed.
-	idTTL = idRetention + time.Hour
+	idTTL = store.IDRetention + time.Hour
 
 	// scanInterval is how often a queue is looked through for work of which this process was not told, as the
 	// connection was lost.
@@ -76,7 +74,7 @@ func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 	return q.wrap(q.stream.store.call(ctx, func() error {
 		subject := q.ids + token(id)
 		for expected := uint64(0); ; {
-			err := q.push(ctx, subject, expected, id, body)
+			err := q.push(ctx, expected, id, body)
 			if !errors.Is(err, store.ErrConflict) {
 				return err
 			}
@@ -96,16 +94,10 @@ func (q *queue) Push(ctx context.Context, id string, body []byte) error {
 }
 
 // push stores the id and the work together.
-func (q *queue) push(ctx context.Context, idSubject string, expected uint64, id string, body []byte) error {
+func (q *queue) push(ctx context.Context, expected uint64, id string, body []byte) error {
 	write := newWriteID()
-	pushed := newMessage(idSubject, "", write, nil)
-	setNumber(pushed, headerPushed, uint64(time.Now().UnixNano()))
-	pushed.Header.Set(client.MsgRollup, client.MsgRollupSubject)
-	pushed.Header.Set(jetstream.MsgTTLHeader, idTTL.String())
-	work := q.work + write + "."
-	msgs := newHead(work+headToken, 0, body, write, func(i int) string { return work + strconv.Itoa(i) })
-	msgs[len(msgs)-1].Header.Set(headerName, escape(id))
-	msgs = append([]*client.Msg{pushed}, msgs...)
+	pushed := q.newPush(write, store.Push{ID: id, Time: time.Now()})
+	msgs := append([]*client.Msg{pushed}, q.newWork(write, id, body)...)
 	if _, err := q.stream.writeLast(ctx, expected, msgs...); err != nil {
 		return err
 	}
@@ -114,10 +106,35 @@ func (q *queue) push(ctx context.Context, idSubject string, expected uint64, id 
 	return nil
 }
 
+// newPush returns a message that says that an id was pushed. Servers remove it when that need not be known any more.
+func (q *queue) newPush(write string, p store.Push) *client.Msg {
+	m := newMessage(q.ids+token(p.ID), "", write, nil)
+	setNumber(m, headerPushed, uint64(p.Time.UnixNano()))
+	if isHashed(token(p.ID)) {
+		m.Header.Set(headerName, escape(p.ID))
+	}
+	nameLong(m, q.name)
+	m.Header.Set(client.MsgRollup, client.MsgRollupSubject)
+	m.Header.Set(jetstream.MsgTTLHeader, max(time.Until(p.Time.Add(idTTL)), time.Second).Round(time.Second).String())
+	return m
+}
+
+// newWork returns the messages of work.
+func (q *queue) newWork(write, id string, body []byte) []*client.Msg {
+	work := q.work + write + "."
+	msgs := newHead(work+headToken, 0, body, write, func(i int) string { return fmt.Sprintf("%s%d", work, i) })
+	head := msgs[len(msgs)-1]
+	head.Header.Set(headerName, escape(id))
+	nameLong(head, q.name)
+	return msgs
+}
+
 // isExpired reports whether an id is no longer remembered.
 func isExpired(id message) bool {
-	return time.Since(time.Unix(0, int64(id.numberIn(headerPushed)))) >= idRetention
+	return time.Since(pushedAt(id)) >= store.IDRetention
 }
+
+func pushedAt(id message) time.Time { return time.Unix(0, int64(id.numberIn(headerPushed))) }
 
 // Pull implements [store.Queue].
 func (q *queue) Pull(ctx context.Context) (store.Item, error) {

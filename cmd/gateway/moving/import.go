@@ -17,6 +17,7 @@ import (
 
 	"parley/admin/commands"
 	"parley/backup"
+	"parley/cmd/gateway/stores"
 	"parley/handover"
 	"parley/imports"
 	"parley/lazyregexp"
@@ -31,6 +32,8 @@ type Config struct {
 	// Target returns the Parley that something is imported into.
 	Target  func() (imports.Target, error)
 	Restore Restore
+	// Copy copies the store to where the config in the file to keeps it.
+	Copy func(ctx context.Context, to string) (stores.Copied, error)
 	// Flags are those that find this Parley, such as " --data FOLDER".
 	Flags func() string
 }
@@ -42,7 +45,12 @@ type Restore func(
 
 // Commands returns the commands.
 func Commands(c Config) []*cobra.Command {
-	return []*cobra.Command{importCommand(c), moveCommand(c), restoreCommand(c)}
+	return []*cobra.Command{importCommand(c), moveCommand(c), restoreCommand(c), storeCommand(c)}
+}
+
+// Settler returns what Settle does, for channels of those names.
+func Settler(networks []string) func(context.Context, *bolt.Store) (backup.Waiting, error) {
+	return func(ctx context.Context, s *bolt.Store) (backup.Waiting, error) { return Settle(ctx, networks, s) }
 }
 
 // restoreCommand returns parley restore.

@@ -15,7 +15,7 @@ import (
 // Settle gives up what waited in a copied store: messages, replies and runs
 // become dead letters, to be looked at (P20). networks are the names of channels.
 func Settle(ctx context.Context, networks []string, s *bolt.Store) (w backup.Waiting, err error) {
-	queues, err := s.Queues(ctx)
+	queues, err := s.Parts(ctx, "queue")
 	if err != nil {
 		return w, err
 	}

@@ -8,13 +8,16 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
+	"parley/backup"
 	"parley/doctor"
 	"parley/handover"
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/bolt/dirlock"
+	"parley/store/transfer"
 )
 
 // Patience is how long whoever needs the data folder waits for a command that has it and soon ends.
@@ -70,18 +73,51 @@ func (c Config) open(ctx context.Context, driver store.Driver) (store.Store, err
 		if host.Brief {
 			return
 		}
+		if !waited {
+			fmt.Fprintf(c.Stderr, standingBy, holder)
+		}
 		waited = true
 		c.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)
-		fmt.Fprintf(c.Stderr, standingBy, holder)
+		c.note(holder)
 	}
 	s, err := driver.Open(ctx, host)
 	if err != nil {
 		return nil, err
 	}
+	if err := transfer.CheckState(ctx, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if unused := backup.Existing(filepath.Join(c.Dir, backup.StoreFile)); len(unused) > 0 {
+		c.Log.Warn("there is a store of before, which is not used: parley store copy takes it along", "file", unused[0])
+	}
 	if waited {
+		c.note("")
 		c.Log.Info("the other gateway has ended; this one takes over")
 	}
 	return s, nil
+}
+
+// IsRefused reports whether err says that the store must not be used, whatever else is tried.
+func IsRefused(err error) bool {
+	_, moved := errors.AsType[*handover.MovedError](err)
+	return moved || errors.Is(err, transfer.ErrLeft) || errors.Is(err, transfer.ErrIncomplete)
+}
+
+// CheckStandby tells out if a gateway stands by with the data in dir. It returns an error if none does.
+func CheckStandby(dir string, out io.Writer) error {
+	answers := dirlock.StandsBy(dir)
+	if answers == "" {
+		return errors.New("no gateway runs with the data in " + dir)
+	}
+	_, err := fmt.Fprintln(out, "stands by:", answers, "answers")
+	return err
+}
+
+// note has commands on this machine know which gateway answers.
+func (c Config) note(holder string) {
+	if err := dirlock.StandBy(c.Dir, holder); err != nil {
+		c.Log.Warn("commands on this machine do not know which gateway answers", "err", err)
+	}
 }
 
 const standingBy = "Another gateway uses the store: %s. This one stands by, and takes over when that one ends.\n"
@@ -94,7 +130,7 @@ func Check(ctx context.Context, driver any, file doctor.Store, running doctor.Ga
 	}
 	well, err := servers.Examine(ctx)
 	if err != nil {
-		const advice = "fix that; a gateway loses nothing meanwhile, but ends until it is started again"
+		const advice = "fix that; a gateway loses nothing meanwhile, but ends, until its service starts it again"
 		return doctor.Finding{Status: doctor.Fail, Text: err.Error(), Advice: advice}
 	}
 	return doctor.Finding{Status: doctor.OK, Text: well}

@@ -20,6 +20,8 @@ type LockedError struct {
 	Dir   string
 	PID   int  // 0: unknown
 	Brief bool // the process is a command that soon ends
+	// Answers describes the gateway on another machine that answers, while the process stands by; "" if it does not.
+	Answers string
 }
 
 // Error implements error.
@@ -29,6 +31,9 @@ func (e *LockedError) Error() string {
 		return fmt.Sprintf("%s is in use by another process", e.Dir)
 	case e.Brief:
 		return fmt.Sprintf("%s is in use by process %d, a command that soon ends", e.Dir, e.PID)
+	case e.Answers != "":
+		return fmt.Sprintf("the gateway here, process %d, stands by while another one answers, %s: run this there",
+			e.PID, e.Answers)
 	}
 	return fmt.Sprintf("%s is in use by process %d", e.Dir, e.PID)
 }
@@ -79,14 +84,19 @@ func lockDir(dir string, brief bool) (*os.File, error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		text, _ := io.ReadAll(io.LimitReader(f, maxHolderText))
-		pid, brief := parseHolder(string(text))
-		err = &LockedError{Dir: dir, PID: pid, Brief: brief}
+		locked := parseHolder(string(text))
+		locked.Dir = dir
+		err = locked
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	writeHolder(f, brief)
+	text := ""
+	if brief {
+		text = briefMark
+	}
+	writeHolder(f, text)
 	return f, nil
 }
 
@@ -99,34 +109,65 @@ func unlockDir(f *os.File) error {
 const (
 	lockName      = "lock"
 	briefMark     = "briefly" // is in the lock of a command that soon ends
-	maxHolderText = 64        // bytes
+	standMark     = "behind"  // is in the lock of a gateway that stands by, before what describes the other one
+	maxHolderText = 512       // bytes
 )
 
-// writeHolder writes who holds the lock. It is best effort: on a full disk the lock
+// writeHolder writes who holds the lock, and how. It is best effort: on a full disk the lock
 // works without.
-func writeHolder(f *os.File, brief bool) {
-	text := fmt.Sprintln(os.Getpid())
-	if brief {
-		text = fmt.Sprintln(os.Getpid(), briefMark)
-	}
+func writeHolder(f *os.File, how string) {
 	if err := f.Truncate(0); err != nil {
 		return
 	}
-	_, _ = f.WriteAt([]byte(text), 0)
+	_, _ = f.WriteAt([]byte(fmt.Sprintln(os.Getpid(), how)), 0)
 }
 
-func parseHolder(text string) (pid int, brief bool) {
-	words := strings.Fields(text)
-	if len(words) > 0 {
-		pid, _ = strconv.Atoi(words[0])
+// StandBy notes in the lock of dir, which this process has, that it stands by while another gateway answers, which
+// answers describes; "" says that it does not any more.
+func StandBy(dir, answers string) error {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
+	if err != nil {
+		return err
 	}
-	return pid, len(words) > 1 && words[1] == briefMark
+	how := ""
+	if answers != "" {
+		how = standMark + " " + answers
+	}
+	writeHolder(f, how)
+	return f.Close()
+}
+
+func parseHolder(text string) *LockedError {
+	pid, how, _ := strings.Cut(strings.TrimSpace(text), " ")
+	e := &LockedError{Brief: how == briefMark}
+	e.PID, _ = strconv.Atoi(pid)
+	if answers, standsBy := strings.CutPrefix(how, standMark+" "); standsBy {
+		e.Answers = answers
+	}
+	return e
 }
 
 // Holder returns the process that last locked dir, 0 if none is known. It may have
 // released the lock since.
 func Holder(dir string) (pid int) {
 	text, _ := os.ReadFile(filepath.Join(dir, lockName))
-	pid, _ = parseHolder(string(text))
-	return pid
+	return parseHolder(string(text)).PID
+}
+
+// StandsBy returns what describes the gateway that answers while one that uses dir stands by, and "" if none stands by.
+func StandsBy(dir string) (answers string) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxHolderText))
+	answers = parseHolder(string(text)).Answers
+	if answers == "" {
+		return "" // and whoever begins is not disturbed by a look at the lock
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil { // nobody has it
+		return ""
+	}
+	return answers
 }

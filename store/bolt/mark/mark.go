@@ -30,6 +30,8 @@ type Mark struct {
 	// Notes say what the last known commit has written, and that of a file which may take
 	// the place of this one: see pages.Note. They are left out if the mark would be too long.
 	Notes [][]byte `json:"notes,omitempty"`
+	// Left says that there is no Store any more: it was moved into one of another type. nil: it was not.
+	Left *Left `json:"left,omitempty"`
 	// Unread counts the starts after unclean ends since all of the file was read.
 	Unread int `json:"unread,omitempty"`
 }
@@ -40,6 +42,12 @@ type State struct {
 	Time int64 `json:"time"` // of the last change, in nanoseconds
 	// Spare says that the last commit changed nothing but the free list.
 	Spare bool `json:"spare,omitempty"`
+}
+
+// A Left says what a Store was moved into, and when.
+type Left struct {
+	To   string    `json:"to"` // a type of Stores
+	Time time.Time `json:"time"`
 }
 
 const size = 512 // bytes

@@ -1,4 +1,4 @@
-package bolt
+package handle_test
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"parley/store/bolt/handle"
 	"parley/store/storetest"
 )
 
@@ -27,13 +28,13 @@ func TestClosingErrorOfFormerFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFile(db)
-		tx, ok, err := f.begin()
+		f := handle.New(db)
+		tx, ok, err := f.Begin()
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		told := 0
-		f.retire(func(error) { told++ })
+		f.Retire(func(error) { told++ })
 		if c.spoil {
 			if err := opened.Close(); err != nil {
 				t.Fatal(err)
@@ -42,7 +43,7 @@ func TestClosingErrorOfFormerFile(t *testing.T) {
 		if told > 0 {
 			t.Errorf("%s: it was closed while it is read", name)
 		}
-		if err := f.end(tx); err != nil {
+		if err := f.End(tx); err != nil {
 			t.Error(err)
 		}
 		if told != c.want {
