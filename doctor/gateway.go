@@ -16,6 +16,8 @@ import (
 type Gateway struct {
 	PID    int // 0: none runs; negative: one runs whose process id is unknown
 	Status func(context.Context) (web.Overview, error)
+	// Answers describes the gateway on another machine that answers while one stands by here; "" if none does.
+	Answers string
 }
 
 // Runs reports whether a gateway runs.
@@ -23,7 +25,10 @@ func (g Gateway) Runs() bool { return g.PID != 0 }
 
 // Check asks the gateway what its warnings are, such as another one in its workspace.
 func (g Gateway) Check(ctx context.Context) Finding {
-	if !g.Runs() {
+	switch {
+	case !g.Runs() && g.Answers != "":
+		return Finding{OK, "stands by while another one answers: " + g.Answers, ""}
+	case !g.Runs():
 		return Finding{OK, "does not run", ""}
 	}
 	text := "runs"

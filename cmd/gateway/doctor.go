@@ -15,6 +15,7 @@ import (
 	"parley/config"
 	"parley/doctor"
 	"parley/host"
+	"parley/store/bolt/dirlock"
 	"parley/store/mem"
 	"parley/tools/custom"
 	"parley/tools/python"
@@ -36,6 +37,7 @@ func (p *program) doctor(ctx context.Context) error {
 	}
 	status := func(ctx context.Context) (web.Overview, error) { return statusOf(ctx, c) }
 	running := doctor.Gateway{PID: doctor.GatewayPID(ctx, console.Socket(c.DataDir), c.DataDir), Status: status}
+	running.Answers = dirlock.StandsBy(c.DataDir)
 	if !doctor.Run(ctx, checks(c, running), print) {
 		return exit{code: exitFailure}
 	}

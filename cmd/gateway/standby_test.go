@@ -103,6 +103,9 @@ func TestTakeOver(t *testing.T) {
 		if took := time.Since(began); took > 8*time.Second {
 			t.Errorf("status takes %v", took)
 		}
+		if out, _ := m.other.run("", "doctor"); !strings.Contains(out, "stands by while another one answers: process ") {
+			t.Errorf("doctor says %s", out)
+		}
 		m.run("", "backup", filepath.Join(t.TempDir(), "b")) // which only a file has
 		if said := m.log.String(); !strings.Contains(said, "only a store that is a file can be copied: use") || strings.Contains(said, "internal error") {
 			t.Errorf("backup: %s", said)

@@ -112,11 +112,14 @@ func (c *Config) Examine(ctx context.Context) (text string, err error) {
 	return fmt.Sprintf("%scopies of everything: %d, %s", text, copies, used), nil
 }
 
-// replicas returns how many servers have the logs.
+// replicas returns how many servers have the logs, if this version may use them.
 func (s *Store) replicas(ctx context.Context) (int, error) {
 	var has streamInfo
 	err := s.request(ctx, "STREAM.INFO."+s.stream("logs").name, struct{}{}, &has)
-	return has.Config.Replicas, err
+	if err != nil {
+		return 0, err
+	}
+	return has.Config.Replicas, checkFormat(has.Config)
 }
 
 // isWithoutStreams reports whether no Store was opened there before.

@@ -7,10 +7,70 @@ import (
 	"testing"
 	"time"
 
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"parley/store"
 	"parley/store/nats"
 	"parley/store/nats/natstest"
 )
+
+// A Store that a newer version has written is left alone, also if that happened while this one stood by.
+func TestNewerFormat(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, natstest.Listening(t))
+	ctx := t.Context()
+	cfg := nats.WithLeaseTime(nats.Config{URL: srv.ClientURL()}, 1500*time.Millisecond)
+	first, err := cfg.Open(ctx, store.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := make(chan string, 1)
+	second := make(chan error, 1)
+	go func() {
+		again := cfg
+		s, err := again.Open(ctx, store.Host{Waiting: func(holder string) { waiting <- holder }})
+		if err == nil {
+			s.Close()
+		}
+		second <- err
+	}()
+	<-waiting
+	conn, err := client.Connect(srv.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(ctx, "parley-logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := stream.CachedInfo().Config
+	if newer.Metadata["parley-format"] != "1" {
+		t.Errorf("the metadata is %q", newer.Metadata)
+	}
+	newer.Metadata["parley-format"] = "2"
+	if _, err := js.UpdateStream(ctx, newer); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second; !errors.Is(err, nats.ErrNewer) {
+		t.Errorf("who stood by: %v", err)
+	}
+	_, err = cfg.Open(ctx, store.Host{Brief: true})
+	if !errors.Is(err, nats.ErrNewer) || !strings.Contains(err.Error(), "stream parley-logs: it has format 2, and this version understands 1 at most") {
+		t.Errorf("who comes later: %v", err)
+	}
+	if _, err := cfg.Examine(ctx); !errors.Is(err, nats.ErrNewer) {
+		t.Errorf("doctor: %v", err)
+	}
+}
 
 // One gateway uses a Store, and another one stands by. Once it may have taken over, nothing that the first does has an
 // effect any more, whether that has noticed or not.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -163,12 +164,41 @@ type streamInfo struct {
 	Config jetstream.StreamConfig `json:"config"`
 }
 
+// Format is the number of the layout that this version understands, which each stream has in its metadata. Whoever
+// changes the layout so that an older version would misread it raises it.
+const Format = 1
+
+// formatKey is that of the number in the metadata.
+const formatKey = "parley-format"
+
+// ErrNewer says that a newer version has written the Store. Nothing was changed.
+var ErrNewer = errors.New("run the newer version of Parley that has written it")
+
+// checkFormat returns an error that is ErrNewer if a newer version has made the stream, or changed it.
+func checkFormat(c jetstream.StreamConfig) error {
+	if has := formatOf(c); has > Format {
+		return fmt.Errorf("it has format %d, and this version understands %d at most: %w", has, Format, ErrNewer)
+	}
+	return nil
+}
+
+// formatOf returns the number of the layout; streams without one have that of Format 1.
+func formatOf(c jetstream.StreamConfig) int {
+	n, _ := strconv.Atoi(c.Metadata[formatKey])
+	return max(n, 1)
+}
+
 // create creates the stream if there is none.
 func (s *Store) create(ctx context.Context, want jetstream.StreamConfig) error {
-	err := s.request(ctx, "STREAM.INFO."+want.Name, struct{}{}, nil)
+	var has streamInfo
+	err := s.request(ctx, "STREAM.INFO."+want.Name, struct{}{}, &has)
+	if err == nil {
+		return checkFormat(has.Config)
+	}
 	if !isWithoutStreams(err) {
 		return err
 	}
+	want.Metadata = map[string]string{formatKey: strconv.Itoa(Format)}
 	want.AllowAtomicPublish = true
 	want.Discard = jetstream.DiscardNew
 	want.Duplicates = duplicateWindow
@@ -185,7 +215,15 @@ func (s *Store) update(ctx context.Context, want jetstream.StreamConfig) error {
 	if err := s.request(ctx, "STREAM.INFO."+want.Name, struct{}{}, &has); err != nil {
 		return err
 	}
+	if err := checkFormat(has.Config); err != nil { // it may have been changed while this process stood by
+		return err
+	}
 	next := has.Config
+	next.Metadata = maps.Clone(next.Metadata)
+	if next.Metadata == nil {
+		next.Metadata = map[string]string{}
+	}
+	next.Metadata[formatKey] = strconv.Itoa(Format)
 	next.Subjects = want.Subjects
 	next.Replicas = want.Replicas
 	next.AllowRollup = want.AllowRollup
@@ -207,6 +245,7 @@ func (s *Store) update(ctx context.Context, want jetstream.StreamConfig) error {
 func isSame(a, b jetstream.StreamConfig) bool {
 	return strings.Join(a.Subjects, " ") == strings.Join(b.Subjects, " ") && a.Replicas == b.Replicas &&
 		a.AllowRollup == b.AllowRollup && a.AllowDirect == b.AllowDirect && a.AllowMsgTTL == b.AllowMsgTTL &&
+		a.Metadata[formatKey] == b.Metadata[formatKey] &&
 		a.AllowAtomicPublish == b.AllowAtomicPublish && a.Discard == b.Discard && a.Duplicates == b.Duplicates &&
 		a.MaxMsgs == b.MaxMsgs && a.MaxAge == b.MaxAge && a.MaxMsgsPerSubject == b.MaxMsgsPerSubject
 }

@@ -17,6 +17,7 @@ import (
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/bolt/dirlock"
+	"parley/store/nats"
 	"parley/store/transfer"
 )
 
@@ -100,7 +101,8 @@ func (c Config) open(ctx context.Context, driver store.Driver) (store.Store, err
 // IsRefused reports whether err says that the store must not be used, whatever else is tried.
 func IsRefused(err error) bool {
 	_, moved := errors.AsType[*handover.MovedError](err)
-	return moved || errors.Is(err, transfer.ErrLeft) || errors.Is(err, transfer.ErrIncomplete)
+	return moved || errors.Is(err, nats.ErrNewer) ||
+		errors.Is(err, transfer.ErrLeft) || errors.Is(err, transfer.ErrIncomplete)
 }
 
 // CheckStandby tells out if a gateway stands by with the data in dir. It returns an error if none does.
