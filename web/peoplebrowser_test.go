@@ -261,7 +261,7 @@ func TestBrowserEverybody(t *testing.T) {
 	_, _ = chromedp.Run(ctx, chromedp.Navigate(link))
 	webtest.Until(ctx, t, `document.body.innerText.includes("chat / for owner")`)
 	_, _ = chromedp.Run(ctx, chromedp.Navigate(at+"/owner/people"))
-	webtest.Until(ctx, t, `document.querySelectorAll("tbody tr").length === 8 && document.images.length === 0`)
+	webtest.Until(ctx, t, `document.querySelectorAll("tbody tr").length === 9 && document.images.length === 0`)
 	fitsPhone(t, ctx, "/owner/people")
 	webtest.AxeEverywhere(ctx, t, "/owner/people")
 	shoot(t, ctx, "/owner/people")
