@@ -45,7 +45,7 @@ func (p *program) restore(
 }
 
 // copyStore copies the store to where the config in the file to keeps it.
-func (p *program) copyStore(ctx context.Context, to string) (copied stores.Copied, err error) {
+func (p *program) copyStore(ctx context.Context, to string) (copied stores.CopyResult, err error) {
 	from, err := p.load()
 	if err != nil {
 		return copied, err

@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"parley/store"
 	"parley/store/nats"
 	"parley/store/nats/natstest"
@@ -36,15 +33,7 @@ func TestNewerFormat(t *testing.T) {
 		second <- err
 	}()
 	<-waiting
-	conn, err := client.Connect(srv.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, srv)
 	stream, err := js.Stream(ctx, "parley-logs")
 	if err != nil {
 		t.Fatal(err)

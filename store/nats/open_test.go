@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/store/nats"
@@ -223,16 +222,8 @@ func writeText(t *testing.T) (path string) {
 func TestOpenAppliesSettings(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, natstest.Listening(t))
-	conn, err := client.Connect(srv.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "parley-logs", Subjects: []string{"parley.log.>"}, MaxBytes: 1 << 20})
+	js := jetStream(t, srv)
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "parley-logs", Subjects: []string{"parley.log.>"}, MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

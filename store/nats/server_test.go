@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats-server/v2/server/ats"
 	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/store"
 	"parley/store/nats"
@@ -34,6 +35,21 @@ func TestMain(m *testing.M) {
 func startServer(t testing.TB) *server.Server {
 	t.Helper()
 	return natstest.Start(t, &server.Options{DontListen: true, JetStream: true, StoreDir: storetest.TempDir(t)})
+}
+
+// jetStream returns a client of a server that listens.
+func jetStream(t testing.TB, s *server.Server) jetstream.JetStream {
+	t.Helper()
+	conn, err := client.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
 }
 
 // open opens a Store on a server in this process.

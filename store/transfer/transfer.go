@@ -164,20 +164,20 @@ func entries(ctx context.Context, s store.Portable, since time.Time) iter.Seq2[e
 			return
 		}
 		names.Buckets = slices.DeleteFunc(names.Buckets, func(name string) bool { return name == store.BucketTransfer })
-		for _, each := range []struct {
-			names []string
-			read  func(name string) iter.Seq2[entry, error]
-		}{
-			{names.Buckets, func(name string) iter.Seq2[entry, error] { return values(ctx, s, name) }},
-			{names.Logs, func(name string) iter.Seq2[entry, error] { return records(ctx, s, name) }},
-			{names.Queues, func(name string) iter.Seq2[entry, error] { return work(ctx, s, name) }},
-			{names.Queues, func(name string) iter.Seq2[entry, error] { return pushes(ctx, s, name, since) }},
-		} {
-			for _, name := range each.names {
-				for e, err := range each.read(name) {
-					if !yield(e, err) || err != nil && !errors.Is(err, store.ErrDamaged) {
-						return
-					}
+		var all []iter.Seq2[entry, error] // none is read before its turn
+		for _, name := range names.Buckets {
+			all = append(all, values(ctx, s, name))
+		}
+		for _, name := range names.Logs {
+			all = append(all, records(ctx, s, name))
+		}
+		for _, name := range names.Queues {
+			all = append(all, work(ctx, s, name), pushes(ctx, s, name, since))
+		}
+		for _, collection := range all {
+			for e, err := range collection {
+				if !yield(e, err) || err != nil && !errors.Is(err, store.ErrDamaged) {
+					return
 				}
 			}
 		}

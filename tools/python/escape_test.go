@@ -27,7 +27,7 @@ func sandboxes(t testing.TB) map[string]*open {
 	for name, runner := range runners {
 		o, err := runner.Run(t.Context(), sandbox.Spec{Args: []string{"true"}})
 		if err == nil && o.End == sandbox.Exited && o.Exit == 0 {
-			found[name] = &open{runner: runner, choice: sandbox.Choice{Driver: name}}
+			found[name] = &open{runner: runner, choice: sandbox.Choice{Driver: name}, patience: patience}
 			continue
 		}
 		if os.Getenv(requiretest.Variable) == requiretest.All {
@@ -265,6 +265,7 @@ func TestBombs(t *testing.T) {
 	for name, box := range sandboxes(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			box.patience = 1
 			p := interpreter(t, Config{Sandbox: box})
 			shorter := p.levels[Lenient]
 			shorter.timeout = time.Second

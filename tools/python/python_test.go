@@ -32,8 +32,11 @@ type open struct {
 	last sandbox.Spec
 }
 
+// patience is that of tests that are not about time.
+const patience = 12
+
 func unconfined() *open {
-	return &open{runner: none.Runner{}, choice: sandbox.Choice{Driver: "test"}, patience: 12}
+	return &open{runner: none.Runner{}, choice: sandbox.Choice{Driver: "test"}, patience: patience}
 }
 
 func (o *open) Choice(context.Context) (sandbox.Choice, error) { return o.choice, nil }

@@ -33,7 +33,7 @@ type Config struct {
 	Target  func() (imports.Target, error)
 	Restore Restore
 	// Copy copies the store to where the config in the file to keeps it.
-	Copy func(ctx context.Context, to string) (stores.Copied, error)
+	Copy func(ctx context.Context, to string) (stores.CopyResult, error)
 	// Flags are those that find this Parley, such as " --data FOLDER".
 	Flags func() string
 }

@@ -20,8 +20,8 @@ import (
 	"parley/store/transfer"
 )
 
-// A Copied says what Copy has done.
-type Copied struct {
+// A CopyResult says what Copy has done.
+type CopyResult struct {
 	transfer.Report
 	MovedTo string // the folder where the file is now that was copied; "": none was
 }
@@ -36,7 +36,7 @@ type Place struct {
 // Copy copies the store at from to to, where there must be nothing. One of them may be the file of the data folder. A
 // file that was copied is moved to a folder beside it, and other stores know that they were left: no gateway answers
 // from either again. No gateway may run meanwhile.
-func Copy(ctx context.Context, from, to Place, log *slog.Logger) (c Copied, err error) {
+func Copy(ctx context.Context, from, to Place, log *slog.Logger) (c CopyResult, err error) {
 	for _, s := range []Place{from, to} {
 		if s.Type == "mem" {
 			return c, errors.New(`a store of type "mem" keeps nothing: there is nothing to copy`)
@@ -67,7 +67,7 @@ func Copy(ctx context.Context, from, to Place, log *slog.Logger) (c Copied, err 
 }
 
 // copyFile copies the store in the folder dir, and moves it to another folder. Until the end nobody else has the lock.
-func copyFile(ctx context.Context, dir string, to Place, log *slog.Logger) (c Copied, err error) {
+func copyFile(ctx context.Context, dir string, to Place, log *slog.Logger) (c CopyResult, err error) {
 	if _, err := os.Stat(dir); err != nil { // there is not even a folder to lock
 		return c, err
 	}
@@ -97,7 +97,7 @@ func copyFile(ctx context.Context, dir string, to Place, log *slog.Logger) (c Co
 }
 
 // copyToFile copies the store at from into a new file, and puts that into the folder dir.
-func copyToFile(ctx context.Context, from Place, dir string, log *slog.Logger) (c Copied, err error) {
+func copyToFile(ctx context.Context, from Place, dir string, log *slog.Logger) (c CopyResult, err error) {
 	if err := handover.Check(dir); err != nil {
 		return c, err
 	}

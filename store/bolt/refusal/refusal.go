@@ -53,8 +53,8 @@ type LeftError struct {
 
 // Error implements error.
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("what was in %s has been in a store of type %q since %s: put the config that names"+
-		" that in the place of this one; with that one, parley store copy brings it back",
+	return fmt.Sprintf("what was in %s has been in a store of type %q since %s: use the config that"+
+		" names that store, or bring it back with that config and parley store copy",
 		e.File, e.To, e.Time.Format(time.DateTime))
 }
 
