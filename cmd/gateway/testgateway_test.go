@@ -194,6 +194,7 @@ func (w *testGateway) start() {
 		w.config()
 	}
 	w.kill()
+	w.offline()
 	p := &process{cmd: w.command(w.args...), ended: make(chan struct{})}
 	begin := p.cmd.Start
 	if w.clock != nil {

@@ -108,6 +108,20 @@ func (w *testGateway) online() {
 	}
 }
 
+// offline waits until Discord knows that a bot that was killed is gone: online
+// would take it for the next one.
+func (w *testGateway) offline() {
+	w.t.Helper()
+	if w.dc == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitTime)
+	defer cancel()
+	if err := w.dc.Wait(ctx, func(v discordtest.View) bool { return !v.Online() }); err != nil {
+		w.t.Fatalf("Discord does not see that the bot is gone: %v", err)
+	}
+}
+
 func (v onDiscord) dm(chat int) string { return v.dc.DM(fmt.Sprint(person + chat)) }
 func (v onDiscord) open(int)           { v.online() }
 func (v onDiscord) check()             {}
