@@ -147,7 +147,7 @@ var anywhere = []string{"golang.org/x/", "github.com/cenkalti/backoff/", "github
 // shared are folders that a room's drivers may import although they are not the room itself.
 var shared = map[string]string{
 	"channels": "channels/greeting channels/markdown channels/network channels/safetext channels/web/app channels/web/assets channels/web/cards channels/web/export channels/web/filekind channels/web/notify channels/web/parts channels/web/titles channels/webpush response",
-	"store":    "store/bolt/checksum store/bolt/compact store/bolt/dirlock store/bolt/handle store/bolt/layer store/bolt/mapped store/bolt/mark store/bolt/pages store/bolt/refusal store/bolt/usage store/bolt/wal",
+	"store":    "store/bolt/checksum store/bolt/compact store/bolt/dirlock store/bolt/handle store/bolt/layer store/bolt/mapped store/bolt/mark store/bolt/pages store/bolt/refusal store/bolt/usage store/bolt/wal store/nats/tunnel",
 	"tools": "response scheduler/jobs tools/custom/template tools/mcp tools/mcp/flood tools/mcp/results tools/network tools/sandbox tools/sandbox/proxy " +
 		"tools/sandbox/seccomp tools/shell/changes tools/shell/recording when",
 }

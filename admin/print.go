@@ -88,6 +88,9 @@ func (c *Client) PrintStatus(ctx context.Context) error {
 	}
 	t.row("version", o.Version)
 	t.row("model", o.Model)
+	for _, one := range o.Standbys {
+		t.row("stands by", one.Name, one.Version, "since "+Moment(one.Since, c.Zone), one.Page)
+	}
 	for _, ch := range o.Channels {
 		if ch.Name == "api" && ch.Trouble == "" && ch.Pending == 0 {
 			continue // it is always there, and most people never set it up

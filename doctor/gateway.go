@@ -26,7 +26,7 @@ func (g Gateway) Runs() bool { return g.PID != 0 }
 // Check asks the gateway what its warnings are, such as another one in its workspace.
 func (g Gateway) Check(ctx context.Context) Finding {
 	switch {
-	case !g.Runs() && g.Answers != "":
+	case g.Answers != "":
 		return Finding{OK, "stands by while another one answers: " + g.Answers, ""}
 	case !g.Runs():
 		return Finding{OK, "does not run", ""}

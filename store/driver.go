@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"log/slog"
+	"net"
 )
 
 // A Driver opens the Store of one type: it is "store" in config.json. The keys are its
@@ -20,12 +21,44 @@ type Host struct {
 	// a gateway on another machine lets go of the Store.
 	Brief bool
 	// Waiting is called if Open has to wait for the gateway on another machine that holder describes, and again when
-	// it waits for yet another one; may be nil.
-	Waiting func(holder string)
+	// it waits for yet another one; may be nil. With dial the gateway that has the Store is reached (see [Connector]).
+	Waiting func(holder string, dial Dial)
 	// Stopped is called at most once, and must not block, when the Store cannot be used
 	// any more until it is opened again; may be nil.
 	Stopped func(error)
 }
+
+// A Connector is a Store over which gateways that wait for it reach the one that has it.
+type Connector interface {
+	// Listen returns a listener for the connections that other gateways [Dial] under name. The addresses of a
+	// connection, of type [Address], are those of its Caller. The listener is to be closed before the Store.
+	Listen(name string) (net.Listener, error)
+}
+
+// A Dial connects to the gateway that has the Store, which listens under name.
+type Dial func(ctx context.Context, name string, c Caller) (net.Conn, error)
+
+// A Caller says for whom a gateway connects to another one.
+type Caller struct {
+	From   string // the address of whoever is at the other end of what it passes on
+	At     string // the address at which that one has reached it
+	Public string // the URL by which people know it, "" if that is At
+}
+
+// An Address is one of a Caller.
+type Address struct {
+	Name   string
+	Public string // of At: the URL by which people know it, "" if that is Name
+}
+
+// Passed is the network of an Address.
+const Passed = "passed on"
+
+// Network implements [net.Addr].
+func (Address) Network() string { return Passed }
+
+// String implements [net.Addr].
+func (a Address) String() string { return a.Name }
 
 // An Examiner is a Driver that can tell how its Store is without opening it.
 type Examiner interface {

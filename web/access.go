@@ -70,7 +70,7 @@ func (a *access) identify(w http.ResponseWriter, r *http.Request) (visitor, erro
 			return visitor{}, err
 		}
 		if renewed {
-			a.setCookie(w, c.Value, loginLifetime)
+			a.setCookie(w, r, c.Value, loginLifetime)
 		}
 		return visitor{Sender: sender(p.Person), pass: p}, nil
 	}
@@ -205,7 +205,7 @@ func (a *access) signIn(w http.ResponseWriter, r *http.Request, _ visitor) error
 	if err != nil {
 		return err
 	}
-	a.setCookie(w, cookie, loginLifetime)
+	a.setCookie(w, r, cookie, loginLifetime)
 	if err := a.endPasses(r.Context(), replacedBy(r)); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (a *access) signOut(w http.ResponseWriter, r *http.Request, v visitor) erro
 	if err := a.endPasses(r.Context(), func(p pass) bool { return p.ID == v.pass.ID && p.ID != "" }); err != nil {
 		return err
 	}
-	a.setCookie(w, "", -time.Second)
+	a.setCookie(w, r, "", -time.Second)
 	a.audit("sign-in", v.ID, "signed out")
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -239,15 +239,16 @@ func (a *access) link(ctx context.Context, person string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("link for %q: %w", person, err)
 	}
-	return a.names.home + "/signin#" + code, nil // no server, log or preview ever sees a fragment
+	return a.names.at(ctx).home + "/signin#" + code, nil // no server, log or preview ever sees a fragment
 }
 
 // setCookie sets the login cookie. Scripts and other sites cannot read it, and
 // where the page is served over https it is sent over https only (R-S5).
-func (a *access) setCookie(w http.ResponseWriter, value string, life time.Duration) {
+func (a *access) setCookie(w http.ResponseWriter, r *http.Request, value string, life time.Duration) {
+	encrypted := strings.HasPrefix(a.names.at(r.Context()).origin, "https:")
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: value, Path: "/", MaxAge: int(life.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(a.names.origin, "https:"),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: encrypted,
 	})
 }
 

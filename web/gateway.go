@@ -34,6 +34,7 @@ type Gateway struct {
 	Reasons  func(context.Context) []string // why the gateway is not ready; empty when it is
 	Warnings func() []string                // what is insecure, or about to fail
 	Damaged  func() []string                // what cannot be read in the store; nil: unknown
+	Standbys func() []Standby               // nil: there can be none
 	Disk     func(context.Context) string   // what takes how much of the disk, in words; nil: unknown
 	Channels func(context.Context) ([]Channel, error)
 	Pairings func(context.Context) ([]admission.Pairing, error)

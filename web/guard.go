@@ -1,6 +1,8 @@
 package web
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"parley/response"
+	"parley/store"
 )
 
 // names are the host names under which the server is reached (R-S2).
@@ -49,6 +52,20 @@ func newNames(listen, public string) (n names, err error) {
 	n.home = n.origin
 	_, n.public, _ = strings.Cut(n.origin, "://")
 	return n, nil
+}
+
+// at returns the names under which the gateway is reached that has received the request of ctx: this one, or one that
+// stands by and has passed it on.
+func (n names) at(ctx context.Context) names {
+	addr, ok := ctx.Value(http.LocalAddrContextKey).(store.Address)
+	if !ok {
+		return n
+	}
+	there, err := newNames(addr.Name, cmp.Or(addr.Public, n.origin))
+	if err != nil { // it has no page
+		return n
+	}
+	return there
 }
 
 // Origin returns the origin of a PublicURL as browsers write it. The error says
@@ -94,7 +111,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		for k, v := range headers {
 			w.Header().Set(k, v)
 		}
-		if why := s.names.rejection(r); why != "" {
+		if why := s.names.at(r.Context()).rejection(r); why != "" {
 			p := response.Problem{Status: http.StatusForbidden, Text: why}
 			if why == missingHeader && isForPrograms(r) {
 				p = needsKey

@@ -377,3 +377,40 @@ func TestGuesses(t *testing.T) {
 		})
 	}
 }
+
+// R-S1, R-S2: what another gateway passes on was asked of the address of its page, by no other name and by no page of
+// another site; what it cannot say stays as it is here.
+func TestHostPassedOn(t *testing.T) {
+	for _, c := range []struct {
+		at, public, host, origin string
+		ok                       bool
+		there                    string // the public URL of the other gateway
+	}{
+		{at: "0.0.0.0:18790", host: "localhost:18792", origin: "http://localhost:18792", there: "http://localhost:18792", ok: true},
+		{at: "0.0.0.0:18790", host: "localhost:18791", there: "http://localhost:18792"},
+		{at: "0.0.0.0:18790", public: "https://a.example", host: "b.example", there: "https://b.example", ok: true},
+		{at: "0.0.0.0:18790", public: "https://a.example", host: "a.example", there: "https://b.example"},
+		{at: "127.0.0.1:18792", public: "", host: "127.0.0.1:18792", origin: "http://127.0.0.1:18792", ok: true},
+		{at: "127.0.0.1:18792", public: "", host: "localhost:18792", origin: "", ok: true},
+		{at: "127.0.0.1:18792", public: "", host: "localhost:18790", origin: ""},
+		{at: "127.0.0.1:18792", public: "", host: "localhost:18792", origin: "http://localhost:18790"},
+		{at: "0.0.0.0:18792", public: "", host: "evil.example:18792", origin: ""},
+		{at: "127.0.0.1:18792", public: "https://chat.example.com", host: "chat.example.com", origin: "https://chat.example.com", ok: true},
+		{at: "127.0.0.1:18792", public: "https://chat.example.com", host: "evil.example", origin: ""},
+		{at: "", public: "", host: "127.0.0.1:18790", origin: "", ok: true},
+		{at: "", public: "", host: "evil.example", origin: ""},
+	} {
+		f := newFace(t, func(cfg *Config) { cfg.Listen, cfg.PublicURL = "127.0.0.1:18790", c.public })
+		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, store.Address{Name: c.at, Public: c.there})
+		r := httptest.NewRequestWithContext(ctx, "GET", "http://x/signin", nil)
+		r.Host = c.host
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		w := httptest.NewRecorder()
+		f.h.ServeHTTP(w, r)
+		if (w.Code != 403) != c.ok {
+			t.Errorf("passed on at %q, public %q, host %q, origin %q: %d, want ok to be %v", c.at, c.public, c.host, c.origin, w.Code, c.ok)
+		}
+	}
+}

@@ -31,10 +31,19 @@ type Overview struct {
 	Warnings     []string            `json:"warnings"`
 	Damaged      []string            `json:"damaged,omitempty"` // what the store cannot read
 	Disk         string              `json:"disk,omitempty"`    // what takes how much of it
+	Standbys     []Standby           `json:"standbys,omitempty"`
 	Channels     []Channel           `json:"channels"`
 	Pairings     []admission.Pairing `json:"pairings"`
 	DeadReplies  []DeadLetter        `json:"parked"`
 	DeadMessages []DeadLetter        `json:"aside"`
+}
+
+// A Standby is a gateway on another machine that takes over when this one ends.
+type Standby struct {
+	Name    string    `json:"name"` // which process it is, and where
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`          // when it began to stand by
+	Page    string    `json:"page,omitempty"` // the address at which it passes people on to this gateway; "" if at none
 }
 
 func (a *admin) overview(r *http.Request) (Overview, error) { return a.status(r.Context()) }
@@ -45,7 +54,7 @@ func (a *admin) status(ctx context.Context) (Overview, error) {
 		Version:  a.cfg.Version,
 		Began:    a.began,
 		Model:    gateway.Model(),
-		Page:     a.access.names.home,
+		Page:     a.access.names.at(ctx).home,
 		Reasons:  gateway.Reasons(ctx),
 		Warnings: gateway.Warnings(),
 	}
@@ -54,6 +63,9 @@ func (a *admin) status(ctx context.Context) (Overview, error) {
 	}
 	if gateway.Disk != nil {
 		o.Disk = gateway.Disk(ctx)
+	}
+	if gateway.Standbys != nil {
+		o.Standbys = gateway.Standbys()
 	}
 	var errs [4]error
 	o.Channels, errs[0] = gateway.Channels(ctx)
@@ -147,6 +159,7 @@ func (p pages) attention(o Overview) []live.Part {
 			alert("Not ready", o.Reasons), alert("Warnings", o.Warnings), p.pairingTable(o.Pairings),
 		}},
 		{ID: "channels", Node: channelList(o.Channels)},
+		{ID: "standbys", Node: p.standbyTable(o.Standbys)},
 		{ID: "letters", Node: g.Group{p.deadReplies(o.DeadReplies), p.deadMessages(o.DeadMessages)}},
 	}
 }
@@ -230,6 +243,23 @@ func channelList(all []Channel) g.Node {
 			state,
 		)
 	}))
+}
+
+// standbyTable lists the gateways that stand by, if there are any.
+func (p pages) standbyTable(all []Standby) g.Node {
+	if len(all) == 0 {
+		return g.Text("")
+	}
+	rows := g.Map(all, func(one Standby) g.Node {
+		return h.Tr(
+			layout.RowHead(g.Text(one.Name)),
+			layout.Cell(one.Version),
+			layout.Cell(p.formatTime(one.Since)),
+			layout.Cell(one.Page),
+		)
+	})
+	columns := []string{"Gateway", "Version", "Since", "Page"}
+	return g.Group{layout.Heading("gateways", "Gateways that stand by"), layout.Table("gateways", columns, "", rows)}
 }
 
 func (p pages) pairingTable(all []admission.Pairing) g.Node {

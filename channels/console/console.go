@@ -35,10 +35,11 @@ const (
 
 // Config is what a Channel needs.
 type Config struct {
-	Name   string    // of the channel in config.json
-	Socket string    // path of the socket
-	Files  string    // folder of the files in replies
-	Local  *Terminal // the terminal of this process; nil: none
+	Name   string       // of the channel in config.json
+	Socket string       // path of the socket
+	Files  string       // folder of the files in replies
+	Local  *Terminal    // the terminal of this process; nil: none
+	Passed net.Listener // accepts the connections that other gateways pass on, until Run returns; nil: none
 
 	// Leave is called once if Local ends before Run's ctx does, with nil if the
 	// person left or all of a pipe was answered.
@@ -84,19 +85,31 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 		return err
 	}
 	defer c.update(func() { c.ended = true })
-	defer l.Close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
 	if c.cfg.Local != nil {
 		c.connected.Go(func() { c.runLocalTerminal(ctx, deliver) })
 	}
+	var accepting sync.WaitGroup
+	for _, l := range []net.Listener{l, c.cfg.Passed} {
+		if l != nil {
+			accepting.Go(func() { c.accept(ctx, l, deliver) })
+		}
+	}
+	accepting.Wait()
+	return nil
+}
+
+// accept serves those who connect to l, until ctx ends.
+func (c *Channel) accept(ctx context.Context, l net.Listener, deliver chat.Deliver) {
+	defer l.Close()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for {
 		conn, err := l.Accept()
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil
+			return
 		case ctx.Err() != nil:
 			conn.Close()
-			return nil
+			return
 		case err != nil:
 			c.cfg.Log.Warn("console connection not accepted", "err", err)
 			channels.Sleep(ctx, time.Second)

@@ -92,6 +92,20 @@ func CheckNumericID(id string) error {
 	return nil
 }
 
+// A WebhookDriver is a [Driver] whose network may call.
+type WebhookDriver interface {
+	// WebhookAddress returns the address to listen at, "" if the network does not call.
+	WebhookAddress() string
+}
+
+// WebhookAddress returns where to listen for the network that driver is of, "" if it does not call.
+func WebhookAddress(driver any) string {
+	if d, ok := driver.(WebhookDriver); ok {
+		return d.WebhookAddress()
+	}
+	return ""
+}
+
 // WebhookOf returns what answers c's network at the address listen, which is "" if
 // the network does not call.
 func WebhookOf(c channels.Channel) (listen, path string, handler http.Handler) {

@@ -91,6 +91,17 @@ func (c *Config) Check(report func(key, problem string)) {
 	}
 }
 
+// address returns where to listen on this machine.
+func (w *Webhook) address() string { return cmp.Or(w.Listen, defaultListen) }
+
+// WebhookAddress implements [network.WebhookDriver].
+func (c *Config) WebhookAddress() string {
+	if c.Webhook == nil {
+		return ""
+	}
+	return c.Webhook.address()
+}
+
 // Check reports a secret with which others could pose as Telegram (R-S4, R-S9).
 func (w *Webhook) Check(report func(key, problem string)) {
 	if w.Secret == "" {

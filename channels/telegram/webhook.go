@@ -50,7 +50,7 @@ func (h *webhookReceiver) endpoint() (listen, path string, handler http.Handler)
 	if h.cfg == nil {
 		return "", "/", h
 	}
-	listen = cmp.Or(h.cfg.Listen, defaultListen)
+	listen = h.cfg.address()
 	u, err := url.Parse(h.cfg.URL)
 	if err != nil {
 		return listen, "/", h

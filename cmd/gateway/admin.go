@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"parley/admin"
 	"parley/admin/commands"
-	"parley/channels/console"
+	"parley/cmd/gateway/fronts"
 	"parley/config"
 	"parley/host"
 	"parley/redact"
@@ -62,15 +63,20 @@ func (p *program) openGateway(ctx context.Context, c *config.Config) (end func()
 	if err := g.build(ctx, func(error) {}); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	l, err := console.Listen(admin.Socket(c.DataDir))
+	l, err := frontsOf(c).ListenAdmin()
 	if err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	server := g.web.HTTP(g.web.Local())
-	ended := make(chan error, 1)
-	go func() { ended <- ignoreClosed(server.Serve(l)) }()
+	if err := g.servers.Add(l, g.web.HTTP(g.web.Local()), fronts.Admin); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		g.servers.Serve(func(err error) { g.Log.Error("commands are not answered any more", "err", err) })
+	})
 	return func() error {
-		err := server.Close()
-		return errors.Join(err, <-ended, g.close())
+		err := g.servers.Close()
+		serving.Wait()
+		return errors.Join(err, g.close())
 	}, nil
 }

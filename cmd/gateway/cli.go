@@ -125,8 +125,10 @@ func (p *program) health(ctx context.Context) error {
 	switch {
 	case c == nil:
 		return err
+	case stores.StandsBy(c.DataDir, p.stdout):
+		return nil
 	case !console.Running(ctx, console.Socket(c.DataDir)):
-		return stores.CheckStandby(c.DataDir, p.stdout)
+		return errors.New("no gateway runs with the data in " + c.DataDir)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

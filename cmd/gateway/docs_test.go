@@ -120,6 +120,7 @@ func TestClusterFile(t *testing.T) {
 		Services map[string]struct {
 			Command     []string
 			Environment map[string]string
+			Ports       []string
 		}
 		Configs map[string]struct{ Content string }
 	}
@@ -164,10 +165,18 @@ func TestClusterFile(t *testing.T) {
 		}
 		natstest.Start(t, options)
 	}
-	c, err := parseText(here(file.Configs["parley"].Content),
-		"PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef", "NATS_CREDENTIALS="+env("parley-1", "NATS_CREDENTIALS"))
-	if err != nil {
-		t.Fatal(err)
+	var c *config.Config
+	for i := range 3 {
+		name := fmt.Sprint("parley-", i+1)
+		c, err = parseText(here(file.Configs["parley"].Content), "PARLEY_ADMIN_TOKEN=0123456789abcdef0123456789abcdef",
+			"NATS_CREDENTIALS="+env(name, "NATS_CREDENTIALS"), "PAGE="+env(name, "PAGE"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A browser is let in at the address to which the port of the machine leads.
+		if port := strings.TrimPrefix(c.HTTP.PublicURL, "http://localhost:"); !slices.Contains(file.Services[name].Ports, "127.0.0.1:"+port+":18790") {
+			t.Errorf("%s is at %q, and its ports are %q", name, c.HTTP.PublicURL, file.Services[name].Ports)
+		}
 	}
 	driver := c.Store.Driver.(store.Driver)
 	var s store.Store

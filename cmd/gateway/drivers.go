@@ -2,7 +2,7 @@ package main
 
 import (
 	"maps"
-	"net/http"
+	"net"
 	"slices"
 
 	"parley/channels"
@@ -13,6 +13,7 @@ import (
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
 	"parley/cmd/gateway/chatpage"
+	"parley/cmd/gateway/fronts"
 	"parley/cmd/gateway/pushes"
 	"parley/config"
 	"parley/llm"
@@ -66,8 +67,12 @@ func (g *gateway) hasModel(name string) bool { return g.now.Load().Models[name] 
 
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
-func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, error) {
-	g.hub.Add("console", g.console(leave))
+func (g *gateway) addChannels(leave func(error)) (fronts.Webhooks, error) {
+	passed, err := g.servers.Passed(fronts.Terminal)
+	if err != nil {
+		return nil, err
+	}
+	g.hub.Add("console", g.console(leave, passed))
 	g.api = api.New(api.Config{
 		Name: "api", Store: g.store, Save: g.attachments.Save, Dir: g.Config.DataDir,
 		TakeBytes: g.pool.Budget().TakeBytes, Models: toolboxOf(g).modelsOf, Log: g.Log,
@@ -88,7 +93,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 		g.browser = browser
 		g.hub.Add("web", browser)
 	}
-	webhooks := map[string]*http.ServeMux{}
+	webhooks := fronts.Webhooks{}
 	for _, name := range g.Config.Networks() {
 		base := network.NewHost(name, g.store)
 		base.Open = g.files.OpenNamed
@@ -100,10 +105,7 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 		}
 		g.hub.Add(name, c)
 		if listen, path, handler := network.WebhookOf(c); listen != "" {
-			if webhooks[listen] == nil {
-				webhooks[listen] = http.NewServeMux()
-			}
-			webhooks[listen].Handle(path, handler)
+			webhooks.Add(name, listen, path, handler)
 		}
 	}
 	return webhooks, nil
@@ -111,10 +113,10 @@ func (g *gateway) addChannels(leave func(error)) (map[string]*http.ServeMux, err
 
 // console is the terminal: of this process if a person or a pipe is at it, and
 // of "parley chat" by the socket.
-func (g *gateway) console(leave func(error)) channels.Channel {
+func (g *gateway) console(leave func(error), passed net.Listener) channels.Channel {
 	cfg := console.Config{
 		Name: "console", Socket: console.Socket(g.Config.DataDir), Files: g.Config.Workspace,
-		Leave: leave, Log: g.Log.With("channel", "console"),
+		Passed: passed, Leave: leave, Log: g.Log.With("channel", "console"),
 	}
 	if g.Chat || g.Terminal.Interactive() {
 		if !g.Chat {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -24,6 +22,7 @@ import (
 	webchat "parley/channels/web"
 	"parley/chat"
 	"parley/cmd/gateway/control"
+	"parley/cmd/gateway/fronts"
 	"parley/cmd/gateway/mcpservers"
 	"parley/cmd/gateway/programs"
 	"parley/cmd/gateway/sandboxes"
@@ -116,9 +115,8 @@ type gateway struct {
 	// HTTP.
 	observer  *observe.Observer
 	web       *web.Server
-	listeners []net.Listener
-	servers   []*http.Server // of each of listeners
-	otherPort string         // why the web page is not at http.listen; "" if it is
+	servers   *fronts.Servers
+	otherPort string // why the web page is not at http.listen; "" if it is
 }
 
 // redact returns text without secrets.
@@ -185,6 +183,10 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	})
 	g.observer = observe.New(observe.Config{Build: host.Version()})
 	if err := g.openData(ctx, leave); err != nil {
+		return err
+	}
+	var err error
+	if g.servers, err = fronts.NewServers(g.store); err != nil {
 		return err
 	}
 	if err := g.openFileTools(); err != nil {

@@ -5,34 +5,29 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
-	"time"
 
-	"parley/admin"
-	"parley/channels/console"
+	"parley/channels/network"
 	webchat "parley/channels/web"
+	"parley/cmd/gateway/fronts"
 	"parley/config"
 	"parley/host"
+	"parley/store"
 	"parley/web"
 )
 
 // openHTTP makes the HTTP server: its socket for whoever has the data folder, and
 // its address for everybody else, unless there is none or this is a chat. It
 // opens the addresses of hooks, which networks call, too.
-func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux) error {
+func (g *gateway) openHTTP(ctx context.Context, hooks fronts.Webhooks) error {
 	c := g.Config
-	addr := cmp.Or(c.HTTP.Listen, "localhost:0") // of a chat: where its links will lead
+	at := frontsOf(c)
+	addr := cmp.Or(at.Page, "localhost:0") // of a chat: where its links will lead
 	var front net.Listener
-	if c.HTTP.Listen != "" && !g.Chat {
-		fallback := ""
-		chosen := c.HTTP.Listen != config.DefaultListen || c.HTTP.PublicURL != "" || c.Source.Listen != ""
-		if !chosen {
-			fallback = config.FreeListen
-		}
+	if at.Page != "" && !g.Chat {
 		var err error
-		if front, addr, err = web.Listen(ctx, c.HTTP.Listen, fallback); err != nil {
-			return fmt.Errorf("http.listen: %w", err)
+		if front, addr, err = at.ListenPage(ctx); err != nil {
+			return err
 		}
 		g.noteOtherPort(addr)
 	}
@@ -62,27 +57,41 @@ func (g *gateway) openHTTP(ctx context.Context, hooks map[string]*http.ServeMux)
 	if g.web, err = web.New(cfg); err != nil {
 		return err
 	}
-	if front != nil {
-		g.addServer(front, g.web.HTTP(g.web.Handler()))
-	}
 	if g.Chat {
 		return nil
 	}
-	socket, err := console.Listen(admin.Socket(c.DataDir))
+	if front != nil {
+		if err := g.servers.Add(front, g.web.HTTP(g.web.Handler()), fronts.Page); err != nil {
+			return err
+		}
+	}
+	socket, err := at.ListenAdmin()
 	if err != nil {
 		return err
 	}
-	g.addServer(socket, g.web.HTTP(g.web.Local()))
-	for addr, mux := range hooks {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-		if err != nil {
-			return fmt.Errorf("webhook: %w", err)
-		}
-		s := g.web.HTTP(mux)
-		s.ReadTimeout = 30 * time.Second
-		g.addServer(l, s)
+	if err := g.servers.Add(socket, g.web.HTTP(g.web.Local()), fronts.Admin); err != nil {
+		return err
 	}
-	return nil
+	return g.servers.AddWebhooks(ctx, hooks, g.web.HTTP)
+}
+
+// frontsOf returns where a gateway with the config is reached.
+func frontsOf(c *config.Config) fronts.Config {
+	at := fronts.Config{DataDir: c.DataDir, Page: c.HTTP.Listen, Public: c.HTTP.PublicURL}
+	at.Webhooks = map[string]string{}
+	chosen := c.HTTP.Listen != config.DefaultListen || c.HTTP.PublicURL != "" || c.Source.Listen != ""
+	if !chosen {
+		at.Fallback = config.FreeListen
+	}
+	for _, name := range c.Networks() {
+		at.Webhooks[name] = network.WebhookAddress(c.DriverOf(name))
+	}
+	return at
+}
+
+// forward passes connections on to another gateway until ctx ends: this one stands by.
+func (g *gateway) forward(ctx context.Context, dial store.Dial) {
+	fronts.Forwarder{Config: frontsOf(g.Config), Self: fronts.NewStandby(host.Version()), Log: g.Log}.Run(ctx, dial)
 }
 
 // noteOtherPort warns if addr, where the web page is, is not where it was to be.
@@ -95,11 +104,6 @@ func (g *gateway) noteOtherPort(addr string) {
 	g.otherPort = fmt.Sprintf(text, wanted, addr)
 	g.Log.Warn("http.listen is in use by another program, so the web page has another port until the next start",
 		"wanted", wanted, "address", addr)
-}
-
-// addServer has s serve the connections of l once the gateway runs.
-func (g *gateway) addServer(l net.Listener, s *http.Server) {
-	g.listeners, g.servers = append(g.listeners, l), append(g.servers, s)
 }
 
 // printWebLink tells whoever started the gateway where the page is. Only a person at a

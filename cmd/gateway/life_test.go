@@ -143,9 +143,10 @@ func (l *life) run(ctx context.Context, leave context.CancelCauseFunc) {
 	intake.Go(func() { g.copies().Run(ctx) })
 	intake.Go(func() { upkeepOf(g).Run(ctx) })
 	intake.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
-	run(&intake, func() error { return ignoreClosed(g.servers[0].Serve(l.front)) })
+	page := g.web.HTTP(g.web.Handler())
+	intake.Go(func() { _ = page.Serve(l.front) })
 	<-ctx.Done()
-	_ = g.servers[0].Close() // nobody waits for an answer
+	_ = page.Close() // nobody waits for an answer
 	intake.Wait()
 	g.hub.Drain(work)
 	rest()

@@ -26,6 +26,7 @@ func (g *gateway) openStore(ctx context.Context, stopped func(error)) (err error
 	}
 	g.store, g.unlockData, err = stores.Open(ctx, driver.(store.Driver), stores.Config{
 		Dir: dir, Brief: g.Brief, Chat: g.Chat, Log: g.Log, Stderr: g.Stderr, Stopped: stopped,
+		Forward: g.forward,
 	})
 	if stores.IsRefused(err) {
 		return exit{exitUsage, err}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"sync"
 	"time"
 
@@ -54,16 +52,12 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	intake.Go(func() { upkeepOf(g).Run(ctx) })
 	intake.Go(func() { sandboxes.LogChoice(ctx, g.sandbox, g.Log) })
 	intake.Go(func() { g.verifier.Run(ctx, g.tellDamage) })
-	for i, s := range g.servers {
-		run(&intake, func() error { return ignoreClosed(s.Serve(g.listeners[i])) })
-	}
+	intake.Go(func() { g.servers.Serve(leave) })
 	<-ctx.Done()
 	g.Log.Debug("closing", "why", context.Cause(ctx))
 	defer time.AfterFunc(time.Second, func() { fmt.Fprintln(g.Stderr, closingNote) }).Stop()
 	var calls sync.WaitGroup // whoever waits for an answer still gets it
-	for _, s := range g.servers {
-		calls.Go(func() { _ = s.Shutdown(work) }) // what is cut off comes again
-	}
+	calls.Go(func() { g.servers.Shutdown(work) })
 	intake.Wait()
 	draining, stop := context.WithTimeout(work, drainTime)
 	g.hub.Drain(draining)
@@ -71,9 +65,7 @@ func (g *gateway) run(ctx context.Context, leave context.CancelCauseFunc) error 
 	rest()
 	outbox.Wait()
 	_ = g.mcpServer.Close() // its sessions have ended, whatever they say
-	for _, s := range g.servers {
-		_ = s.Close()
-	}
+	_ = g.servers.Close()   // close says what is wrong
 	calls.Wait()
 	return why(ctx)
 }
@@ -106,14 +98,6 @@ func why(ctx context.Context) error {
 	return nil
 }
 
-// ignoreClosed returns err unless it says that a server was closed on purpose.
-func ignoreClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
 // apply goes on with what c says and could not be told before.
 func (g *gateway) apply(c *config.Config) error {
 	access, err := c.Rules()
@@ -143,10 +127,8 @@ func (g *gateway) close() error {
 		g.Log.Warn("tools still at work", "err", err)
 	}
 	var errs []error
-	for _, l := range g.listeners {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
+	if g.servers != nil {
+		errs = append(errs, g.servers.Close())
 	}
 	if g.auditLog != nil {
 		g.auditLog.Flush()

@@ -38,7 +38,7 @@ func (s *Store) standBy(ctx context.Context, cfg Config, host store.Host) error 
 	waiting := func(holder string) {
 		other = holder
 		if host.Waiting != nil {
-			host.Waiting(holder)
+			host.Waiting(holder, s.dial)
 		}
 	}
 	locking := ctx

@@ -12,6 +12,8 @@
 //	                PREFIX.work.NAME.N.0      and so on: pieces of it if it is large
 //	                PREFIX.seen.NAME.ID       when an id was pushed
 //
+// Below PREFIX.tunnel are the connections between gateways, which no stream stores (see package tunnel).
+//
 // What belongs together is stored together, as a batch: the records of an append, work and its id, the pieces of a
 // large value. Only the leader of a stream is asked for what it has, as the other servers may lag behind; records of
 // logs, whose numbers tell if one is missing, come from any of them.
@@ -33,12 +35,14 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"parley/store"
+	"parley/store/nats/tunnel"
 )
 
 // Store is a [store.Store]. Make one with [Open].
 type Store struct {
 	conn    *client.Conn
-	ended   chan struct{} // conn has
+	tunnel  *tunnel.Tunnel // between gateways, over conn
+	ended   chan struct{}  // conn has
 	log     *slog.Logger
 	prefix  string
 	address string                           // for errors, without secrets
@@ -152,6 +156,7 @@ func (s *Store) shutDown() error {
 	}
 	s.mu.Unlock()
 	s.stop()
+	s.tunnel.Close()
 	s.calls.Wait()
 	s.loops.Wait()
 	for _, l := range leases {

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/store"
+	"parley/store/nats/tunnel"
 )
 
 // Servers before this version do not store batches.
@@ -114,6 +115,7 @@ func (s *Store) connect(cfg Config) error {
 		return s.explain(cfg, err)
 	}
 	s.conn = conn
+	s.tunnel = tunnel.New(bus{conn}, s.prefix+".tunnel", s.Usable)
 	return nil
 }
 

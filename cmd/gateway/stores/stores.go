@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"parley/backup"
@@ -32,6 +33,8 @@ type Config struct {
 	Log     *slog.Logger
 	Stderr  io.Writer   // told of a wait
 	Stopped func(error) // see [store.Host]
+	// Forward passes what reaches this gateway on to the one that answers, with dial, until ctx ends.
+	Forward func(ctx context.Context, dial store.Dial)
 }
 
 // IsFile reports whether driver keeps everything in a file of the data folder.
@@ -70,18 +73,23 @@ func (c Config) open(ctx context.Context, driver store.Driver) (store.Store, err
 	}
 	waited := false
 	host := store.Host{Log: c.Log, Brief: c.Brief || c.Chat, Stopped: c.Stopped}
-	host.Waiting = func(holder string) {
+	waiting, end := context.WithCancel(ctx)
+	var forwarding sync.WaitGroup
+	host.Waiting = func(holder string, dial store.Dial) {
 		if host.Brief {
 			return
 		}
 		if !waited {
 			fmt.Fprintf(c.Stderr, standingBy, holder)
+			forwarding.Go(func() { c.Forward(waiting, dial) })
 		}
 		waited = true
 		c.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)
 		c.note(holder)
 	}
 	s, err := driver.Open(ctx, host)
+	end()
+	forwarding.Wait()
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +113,13 @@ func IsRefused(err error) bool {
 		errors.Is(err, transfer.ErrLeft) || errors.Is(err, transfer.ErrIncomplete)
 }
 
-// CheckStandby tells out if a gateway stands by with the data in dir. It returns an error if none does.
-func CheckStandby(dir string, out io.Writer) error {
+// StandsBy reports whether a gateway stands by with the data in dir, and tells out which one answers.
+func StandsBy(dir string, out io.Writer) bool {
 	answers := dirlock.StandsBy(dir)
-	if answers == "" {
-		return errors.New("no gateway runs with the data in " + dir)
+	if answers != "" {
+		fmt.Fprintln(out, "stands by:", answers, "answers")
 	}
-	_, err := fmt.Fprintln(out, "stands by:", answers, "answers")
-	return err
+	return answers != ""
 }
 
 // note has commands on this machine know which gateway answers.

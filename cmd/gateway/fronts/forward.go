@@ -1,0 +1,185 @@
+package fronts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/response"
+	"parley/store"
+)
+
+// patience is how long a connection waits for a gateway that answers: another one takes over in less.
+const patience = 10 * time.Second
+
+// A Forwarder passes connections on to the gateway that answers.
+type Forwarder struct {
+	Config
+	Self Standby // who passes them on; its Page is found out
+	Log  *slog.Logger
+
+	patience time.Duration // for tests; 0 stands for patience
+}
+
+// Run listens at the fronts, and passes connections on with dial until ctx ends, when they end, too.
+func (f Forwarder) Run(ctx context.Context, dial store.Dial) {
+	all, page, err := f.listen(ctx)
+	if err != nil { // the gateway is reached at the others, and at none while it stands by
+		f.Log.Warn("not all connections can be passed on to the gateway that answers", "err", err)
+	}
+	if page != "" {
+		f.Self.Page = page
+		f.Log.Info("connections are passed on to the gateway that answers", "page", page)
+	}
+	p := passer{ctx: ctx, dial: dial, patience: cmp.Or(f.patience, patience), refused: newHandoff()}
+	p.at = store.Caller{At: page, Public: f.Public}
+	var parts sync.WaitGroup
+	refuser := &http.Server{Handler: http.HandlerFunc(refuse), ReadHeaderTimeout: patience}
+	parts.Go(func() { _ = refuser.Serve(p.refused) }) // ErrServerClosed
+	parts.Go(func() { announce(ctx, f.Self, dial) })
+	for _, l := range all {
+		parts.Go(func() { p.serve(l) })
+	}
+	<-ctx.Done()
+	for _, l := range all {
+		_ = l.Close() // nothing more comes in
+	}
+	_ = refuser.Close()
+	parts.Wait()
+}
+
+// A passer passes connections on until ctx ends.
+type passer struct {
+	ctx      context.Context
+	dial     store.Dial
+	at       store.Caller // this gateway
+	patience time.Duration
+	refused  *handoff // connections that could not be passed on
+}
+
+// serve passes on what l accepts until it is closed.
+func (p *passer) serve(l front) {
+	var open sync.WaitGroup
+	defer open.Wait()
+	for {
+		conn, err := l.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // such as too many open files
+			select {
+			case <-p.ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
+		default:
+			open.Go(func() { p.pass(conn, l.name) })
+		}
+	}
+}
+
+// pass passes one connection on until it ends.
+func (p *passer) pass(conn net.Conn, name string) {
+	caller := p.at
+	caller.From = conn.RemoteAddr().String()
+	there, err := p.connect(name, caller)
+	if err != nil {
+		if name == Terminal || !p.refused.give(conn) {
+			conn.Close()
+		}
+		return
+	}
+	defer context.AfterFunc(p.ctx, func() {
+		conn.Close()
+		there.Close()
+	})()
+	var ways sync.WaitGroup
+	ways.Go(func() { copyAll(conn, there) })
+	ways.Go(func() { copyAll(there, conn) })
+	ways.Wait()
+}
+
+// connect dials until a gateway answers, or none has for a while.
+func (p *passer) connect(name string, c store.Caller) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.patience)
+	defer cancel()
+	for {
+		conn, err := p.dial(ctx, name, c)
+		if err == nil || ctx.Err() != nil {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(100 * time.Millisecond): // dial itself waits, unless the store cannot be reached
+		}
+	}
+}
+
+// copyAll copies from to to until one of them ends, and closes both. A connection that broke off is not taken for one
+// that has ended.
+func copyAll(to, from net.Conn) {
+	_, err := io.Copy(to, from)
+	if tcp, ok := to.(*net.TCPConn); ok && err != nil {
+		_ = tcp.SetLinger(0)
+	}
+	to.Close()
+	from.Close()
+}
+
+// refuse tells whoever asks that no gateway answers.
+func refuse(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "close") // the next one may be passed on
+	response.Problem{
+		Status: http.StatusServiceUnavailable, Text: "no gateway answers at present: try again in a few seconds",
+		RetryAfter: 5 * time.Second,
+	}.Write(w, r)
+}
+
+// A handoff is a listener whose connections others have accepted.
+type handoff struct {
+	conns chan net.Conn
+	done  chan struct{}
+	end   func()
+}
+
+func newHandoff() *handoff {
+	h := &handoff{conns: make(chan net.Conn), done: make(chan struct{})}
+	h.end = sync.OnceFunc(func() { close(h.done) })
+	return h
+}
+
+// give reports false if nobody takes conn.
+func (h *handoff) give(conn net.Conn) bool {
+	select {
+	case h.conns <- conn:
+		return true
+	case <-h.done:
+		return false
+	}
+}
+
+// Accept implements [net.Listener].
+func (h *handoff) Accept() (net.Conn, error) {
+	select {
+	case conn := <-h.conns:
+		return conn, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (h *handoff) Close() error {
+	h.end()
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (h *handoff) Addr() net.Addr { return store.Address{} }

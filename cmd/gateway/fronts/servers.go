@@ -1,0 +1,145 @@
+package fronts
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/store"
+)
+
+// Servers answer people, commands and networks, also those that other gateways pass on.
+type Servers struct {
+	store    store.Store
+	all      []server
+	standbys Standbys
+	announce net.Listener // of standbys; nil: there can be none
+}
+
+type server struct {
+	*http.Server
+	listeners []net.Listener
+}
+
+// NewServers returns Servers that nobody reaches yet. Those that stand by are waited for, unless s is of this machine.
+func NewServers(s store.Store) (*Servers, error) {
+	l, err := passed(s, standby)
+	return &Servers{store: s, announce: l}, err
+}
+
+// passed returns a listener for the connections that gateways which stand by pass on under name; nil if none can.
+func passed(s store.Store, name string) (net.Listener, error) {
+	c, ok := s.(store.Connector)
+	if !ok {
+		return nil, nil
+	}
+	return c.Listen(name)
+}
+
+// Passed returns a listener for the connections that other gateways pass on under name; nil if there can be none.
+func (s *Servers) Passed(name string) (net.Listener, error) { return passed(s.store, name) }
+
+// Add has h serve the connections of l, and those that other gateways pass on under the names.
+func (s *Servers) Add(l net.Listener, h *http.Server, names ...string) error {
+	one := server{h, []net.Listener{l}}
+	var errs []error
+	for _, name := range names {
+		others, err := s.Passed(name)
+		errs = append(errs, err)
+		if others != nil {
+			one.listeners = append(one.listeners, others)
+		}
+	}
+	s.all = append(s.all, one)
+	return errors.Join(errs...)
+}
+
+// A Webhook is what networks call at one address.
+type Webhook struct {
+	mux      *http.ServeMux
+	channels []string
+}
+
+// Webhooks are all of them, by address.
+type Webhooks map[string]*Webhook
+
+// Add has h answer the network of a channel at the path of the address.
+func (ws Webhooks) Add(channel, address, path string, h http.Handler) {
+	if ws[address] == nil {
+		ws[address] = &Webhook{mux: http.NewServeMux()}
+	}
+	ws[address].mux.Handle(path, h)
+	ws[address].channels = append(ws[address].channels, webhook(channel))
+}
+
+// callTimeout is how long a network may take to say something.
+const callTimeout = 30 * time.Second
+
+// AddWebhooks has the handlers of ws, made into servers by newServer, answer networks.
+func (s *Servers) AddWebhooks(ctx context.Context, ws Webhooks, newServer func(http.Handler) *http.Server) error {
+	for address, w := range ws {
+		l, err := listenWebhook(ctx, address)
+		if err != nil {
+			return err
+		}
+		h := newServer(w.mux)
+		h.ReadTimeout = callTimeout
+		if err := s.Add(l, h, w.channels...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Serve serves until Shutdown. It calls failed if one of the servers ends by itself.
+func (s *Servers) Serve(failed func(error)) {
+	var serving sync.WaitGroup
+	if s.announce != nil {
+		serving.Go(func() { s.standbys.Serve(s.announce) })
+	}
+	for _, one := range s.all {
+		for _, l := range one.listeners {
+			serving.Go(func() {
+				if err := one.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+					failed(err)
+				}
+			})
+		}
+	}
+	serving.Wait()
+}
+
+// Shutdown takes no more connections, and waits until what was asked for is answered, or ctx ends.
+func (s *Servers) Shutdown(ctx context.Context) {
+	if s.announce != nil {
+		_ = s.announce.Close() // a listener of a store has nothing to say then
+	}
+	var ending sync.WaitGroup
+	for _, one := range s.all {
+		ending.Go(func() { _ = one.Shutdown(ctx) }) // what is cut off comes again
+	}
+	ending.Wait()
+}
+
+// Close ends all connections and listeners, also if Serve was never called.
+func (s *Servers) Close() error {
+	var errs []error
+	for _, one := range s.all {
+		errs = append(errs, one.Server.Close())
+		for _, l := range one.listeners {
+			if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if s.announce != nil {
+		errs = append(errs, s.announce.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Standbys returns the gateways that stand by.
+func (s *Servers) Standbys() []Standby { return s.standbys.List() }
