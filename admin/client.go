@@ -191,7 +191,8 @@ const startTimeout = 10 * time.Second
 // and that proves to be a gateway that serves socket.
 func GatewayStarts(ctx context.Context, err error, socket string) bool {
 	var locked *dirlock.LockedError
-	if !errors.As(err, &locked) || locked.Brief || locked.Answers != "" {
+	// One that stands by serves it, too, but for the moment in which it takes over.
+	if !errors.As(err, &locked) || locked.Brief {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +60,7 @@ func (n names) at(ctx context.Context) names {
 	if !ok {
 		return n
 	}
-	there, err := newNames(addr.Name, cmp.Or(addr.Public, n.origin))
+	there, err := newNames(addr.Name, addr.Public)
 	if err != nil { // it has no page
 		return n
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -63,6 +64,34 @@ func (m *machines) swap(lost time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.testGateway, m.other = m.other, m.testGateway
+}
+
+// answered is that of the siege beside a service manager: a gateway that a slow machine keeps from NATS for seconds
+// ends, and is started again.
+func (m *machines) answered() {
+	m.t.Helper()
+	done := make(chan struct{})
+	var manager sync.WaitGroup
+	defer manager.Wait()
+	defer close(done)
+	manager.Go(func() {
+		for {
+			m.mu.Lock()
+			p := m.proc
+			m.mu.Unlock()
+			select {
+			case <-done:
+				return
+			case <-p.ended:
+			}
+			if !strings.Contains(m.log.String(), "could not be reached in time") {
+				m.t.Error("a gateway ended by itself")
+				return
+			}
+			m.revive()
+		}
+	})
+	m.siege.answered()
 }
 
 // freeze stops the process of the gateway where it is, as a machine that sleeps does. It goes on when thaw is called,

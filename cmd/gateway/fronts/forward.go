@@ -96,13 +96,35 @@ func (p *passer) pass(conn net.Conn, name string) {
 		return
 	}
 	defer context.AfterFunc(p.ctx, func() {
-		conn.Close()
+		abort(conn)
 		there.Close()
 	})()
 	var ways sync.WaitGroup
 	ways.Go(func() { copyAll(conn, there) })
 	ways.Go(func() { copyAll(there, conn) })
 	ways.Wait()
+}
+
+// abort closes conn so that the other end does not take what it has for all there is.
+func abort(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	conn.Close()
+}
+
+// readTimeout is how long whoever is connected may read nothing of what there is.
+const readTimeout = 2 * time.Minute
+
+// A limitedWriter gives up a connection whose other end does not read.
+type limitedWriter struct{ net.Conn }
+
+// Write implements [io.Writer].
+func (w limitedWriter) Write(p []byte) (int, error) {
+	if err := w.SetWriteDeadline(time.Now().Add(readTimeout)); err != nil {
+		return 0, err
+	}
+	return w.Conn.Write(p)
 }
 
 // connect dials until a gateway answers, or none has for a while.
@@ -125,12 +147,14 @@ func (p *passer) connect(name string, c store.Caller) (net.Conn, error) {
 // copyAll copies from to to until one of them ends, and closes both. A connection that broke off is not taken for one
 // that has ended.
 func copyAll(to, from net.Conn) {
-	_, err := io.Copy(to, from)
-	if tcp, ok := to.(*net.TCPConn); ok && err != nil {
-		_ = tcp.SetLinger(0)
+	end := net.Conn.Close
+	if _, err := io.Copy(limitedWriter{to}, from); err != nil {
+		end = func(c net.Conn) error {
+			abort(c)
+			return nil
+		}
 	}
-	to.Close()
-	from.Close()
+	_, _ = end(to), end(from)
 }
 
 // refuse tells whoever asks that no gateway answers.

@@ -371,3 +371,26 @@ func TestServersAlone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a gateway that is taken over was about to say does not look complete.
+func TestCutOff(t *testing.T) {
+	s := newShared()
+	page, end := standBy(t, s, Config{DataDir: folder(t), Page: "127.0.0.1:0"})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	far := <-s.calls(Page)
+	if _, err := far.Write([]byte("half of the ans")); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 15)
+	if _, err := io.ReadFull(conn, got); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if _, err := conn.Read(got); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("it ends with %v", err)
+	}
+}

@@ -53,6 +53,8 @@ type end struct {
 	mu       sync.Mutex // held to send
 	sent     uint64     // number of the last frame
 	received uint64     // likewise; of receive alone
+
+	over atomic.Bool // the other end sends nothing more, not even signs of life
 }
 
 func (e *end) hear() {
@@ -184,6 +186,9 @@ func (e *end) keepAlive() {
 		case <-e.ended.Done():
 			return
 		}
+		if e.over.Load() { // whoever reads what has come may take its time
+			continue
+		}
 		if e.silence() > silenceLimit {
 			e.fail(ErrBroken)
 			return
@@ -202,7 +207,7 @@ func (e *end) receive(frame []byte) {
 	e.hear()
 	e.received++
 	number, body := binary.BigEndian.Uint64(frame[1:headSize]), frame[headSize:]
-	if number != e.received { // one was lost
+	if number != e.received || e.over.Load() { // one was lost, or there is one after the last
 		e.fail(ErrBroken)
 		return
 	}
@@ -223,6 +228,7 @@ func (e *end) receive(frame []byte) {
 		default:
 		}
 	case frameEnd:
+		e.over.Store(true)
 		close(e.chunks)
 	case frameBreak:
 		e.fail(ErrBroken)

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,8 +105,7 @@ func (e *end) call(name string, caller store.Caller) error {
 }
 
 // Listen returns a listener for the connections that are dialled under name. What [net.Conn.RemoteAddr] and LocalAddr
-// return is what the [store.Caller] says. Of several processes that listen under one name, a caller reaches the first
-// to answer.
+// return is what the [store.Caller] says. One process at a time listens under a name.
 func (t *Tunnel) Listen(name string) (net.Listener, error) {
 	l := &listener{tunnel: t, name: name, calls: make(chan net.Conn, backlog)}
 	l.closing, l.close = context.WithCancel(t.closing)
@@ -133,6 +133,9 @@ func (l *listener) receive(body []byte) {
 	var c call
 	isBusy := len(l.calls) == cap(l.calls)
 	if json.Unmarshal(body, &c) != nil || l.tunnel.usable() != nil || isBusy || l.closing.Err() != nil {
+		return
+	}
+	if !strings.HasPrefix(c.Subject, l.tunnel.endPrefix()) { // and nothing is published anywhere else
 		return
 	}
 	e, err := l.tunnel.newEnd()
@@ -179,6 +182,8 @@ func (l *listener) drop() {
 // Addr implements [net.Listener].
 func (l *listener) Addr() net.Addr { return store.Address{Name: l.name} }
 
+func (t *Tunnel) endPrefix() string { return t.prefix + ".end." }
+
 // newEnd returns an end that nobody uses yet. It ends with the Tunnel.
 func (t *Tunnel) newEnd() (*end, error) {
 	t.mu.Lock()
@@ -186,7 +191,7 @@ func (t *Tunnel) newEnd() (*end, error) {
 	if t.closing.Err() != nil {
 		return nil, net.ErrClosed
 	}
-	e := &end{tunnel: t, subject: t.prefix + ".end." + rand.Text(), chunks: make(chan []byte, window)}
+	e := &end{tunnel: t, subject: t.endPrefix() + rand.Text(), chunks: make(chan []byte, window)}
 	e.places = make(chan struct{}, window)
 	e.app, e.far = net.Pipe()
 	e.connected = make(chan struct{})

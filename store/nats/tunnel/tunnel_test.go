@@ -364,3 +364,69 @@ func TestClose(t *testing.T) {
 		t.Errorf("%d subscriptions are left", n)
 	}
 }
+
+// Whoever reads slowly has all that was sent before the other end closed, and that end is gone by then.
+func TestSlowReader(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
+		near, far := pair(t, &bus{})
+		const frames, size = 25, 1000
+		go func() {
+			for range frames {
+				_, _ = near.Write(make([]byte, size))
+			}
+			near.Close()
+		}()
+		n, piece := 0, make([]byte, size)
+		for {
+			timetest.Sleep(2 * time.Second)
+			m, err := far.Read(piece)
+			if n += m; err == nil {
+				continue
+			}
+			if !errors.Is(err, io.EOF) || n != frames*size {
+				t.Errorf("%d of %d bytes, %v", n, frames*size, err)
+			}
+			return
+		}
+	})
+}
+
+// An end that breaks the rules loses its connection, and harms nobody else; nothing is published but to ends.
+func TestRules(t *testing.T) {
+	for name, follows := range map[string][]byte{"end twice": {frameEnd}, "data after the end": {frameData, 'x'}} {
+		t.Run(name, func(t *testing.T) {
+			b := &bus{}
+			near, far := pair(t, b)
+			go func() { _, _ = near.Write([]byte("unread")) }()
+			peer := far.(*conn).end
+			timeout := time.Now().Add(time.Minute)
+			for len(peer.chunks) > 0 && time.Now().Before(timeout) { // until deliverAll waits for a reader
+				time.Sleep(time.Millisecond)
+			}
+			sender := near.(*conn).end
+			sender.send(frameEnd, nil)
+			sender.send(follows[0], follows[1:])
+			if _, err := io.Copy(io.Discard, far); !errors.Is(err, ErrBroken) {
+				t.Errorf("it ends with %v", err)
+			}
+		})
+	}
+	b := &bus{}
+	server := New(b, "t", always)
+	defer server.Close()
+	if _, err := server.Listen("web"); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan []byte, 1)
+	if _, err := b.Subscribe("t.bucket.x", func(body []byte) { told <- body }); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish("t.dial.web", []byte(`{"Subject":"t.bucket.x"}`)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case body := <-told:
+		t.Errorf("published there: %q", body)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
