@@ -83,9 +83,14 @@ func TestP10ParkedReply(t *testing.T) {
 // one that is answered at once is not, which costs no call.
 func TestMarks(t *testing.T) {
 	t.Parallel()
+	asked := make(chan time.Time, 2) // for both chats: their turns before have ended
 	w := newTestGateway(t, func(ctx context.Context, r llmtest.Request) llmtest.Reply {
 		reply := echo(ctx, r)
 		if spokenLast(r) == "slow" {
+			select {
+			case asked <- time.Now():
+			default:
+			}
 			reply.Pause = 1500 * time.Millisecond // after each of two chunks
 		}
 		return reply
@@ -102,9 +107,10 @@ func TestMarks(t *testing.T) {
 	dc.Say(dm, fmt.Sprint(person), "", "quick")
 	w.says(person, "heard quick")
 	w.shown(dm, "the answer", func(m discordtest.Message) bool { return m.Text == "heard quick" })
-	quick := time.Since(began) < 800*time.Millisecond // not on a machine that is busy
 	slow := w.tg.Say(person, "slow")
 	slowest := dc.Say(dm, fmt.Sprint(person), "", "slow")
+	<-asked
+	quick := (<-asked).Sub(began) < 800*time.Millisecond // not on a machine that is busy
 	w.shows(person, "a mark", func(m telegramtest.Message) bool {
 		return m.ID == slow && len(m.Reactions) > 0 && slices.Contains([]string{"👀", "✍"}, m.Reactions[0])
 	})

@@ -13,7 +13,6 @@ import (
 // A store is copied from the file to servers of NATS and back while a message waits: it is answered once, in the
 // conversation in which it was said, and no gateway goes on from what was left.
 func TestStoreCopy(t *testing.T) {
-	t.Parallel()
 	address := natstest.Start(t, natstest.Listening(t)).ClientURL()
 	servers := map[string]any{"type": "nats", "url": address}
 	s := newSiege(t, "telegram", 1)
