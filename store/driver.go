@@ -51,11 +51,11 @@ type Address struct {
 	Public string // of At: the URL by which people know it, "" if that is Name
 }
 
-// Passed is the network of an Address.
-const Passed = "passed on"
+// Forwarded is the network of an Address.
+const Forwarded = "forwarded"
 
 // Network implements [net.Addr].
-func (Address) Network() string { return Passed }
+func (Address) Network() string { return Forwarded }
 
 // String implements [net.Addr].
 func (a Address) String() string { return a.Name }

@@ -38,7 +38,7 @@ type Overview struct {
 	DeadMessages []DeadLetter        `json:"aside"`
 }
 
-// A Standby is a gateway on another machine that takes over when this one ends.
+// A Standby is a gateway that shares the store. One of them takes over when this one ends.
 type Standby struct {
 	Name    string    `json:"name"` // which process it is, and where
 	Version string    `json:"version"`

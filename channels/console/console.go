@@ -35,11 +35,11 @@ const (
 
 // Config is what a Channel needs.
 type Config struct {
-	Name   string       // of the channel in config.json
-	Socket string       // path of the socket
-	Files  string       // folder of the files in replies
-	Local  *Terminal    // the terminal of this process; nil: none
-	Passed net.Listener // accepts the connections that other gateways pass on, until Run returns; nil: none
+	Name      string       // of the channel in config.json
+	Socket    string       // path of the socket
+	Files     string       // folder of the files in replies
+	Local     *Terminal    // the terminal of this process; nil: none
+	Forwarded net.Listener // accepts the connections that other gateways pass on, until Run returns; nil: none
 
 	// Leave is called once if Local ends before Run's ctx does, with nil if the
 	// person left or all of a pipe was answered.
@@ -89,7 +89,7 @@ func (c *Channel) Run(ctx context.Context, deliver chat.Deliver) error {
 		c.connected.Go(func() { c.runLocalTerminal(ctx, deliver) })
 	}
 	var accepting sync.WaitGroup
-	for _, l := range []net.Listener{l, c.cfg.Passed} {
+	for _, l := range []net.Listener{l, c.cfg.Forwarded} {
 		if l != nil {
 			accepting.Go(func() { c.accept(ctx, l, deliver) })
 		}

@@ -75,11 +75,10 @@ type Identifier interface {
 	Check(ctx context.Context) (name string, err error)
 }
 
-// A WebhookReceiver is a Channel that its network calls.
+// A WebhookReceiver is a Channel that its network may call, whose Driver is a [WebhookDriver].
 type WebhookReceiver interface {
-	// Webhook returns the handler of requests to path at the address listen, which is
-	// "" if the network does not call us.
-	Webhook() (listen, path string, handler http.Handler)
+	// Webhook returns the handler of requests to path.
+	Webhook() (path string, handler http.Handler)
 }
 
 var numericID = lazyregexp.New(`^-?[1-9][0-9]{0,18}$`)
@@ -104,14 +103,4 @@ func WebhookAddress(driver any) string {
 		return d.WebhookAddress()
 	}
 	return ""
-}
-
-// WebhookOf returns what answers c's network at the address listen, which is "" if
-// the network does not call.
-func WebhookOf(c channels.Channel) (listen, path string, handler http.Handler) {
-	r, ok := c.(WebhookReceiver)
-	if !ok {
-		return "", "", nil
-	}
-	return r.Webhook()
 }

@@ -91,15 +91,12 @@ func (c *Config) Check(report func(key, problem string)) {
 	}
 }
 
-// address returns where to listen on this machine.
-func (w *Webhook) address() string { return cmp.Or(w.Listen, defaultListen) }
-
 // WebhookAddress implements [network.WebhookDriver].
 func (c *Config) WebhookAddress() string {
 	if c.Webhook == nil {
 		return ""
 	}
-	return c.Webhook.address()
+	return cmp.Or(c.Webhook.Listen, defaultListen)
 }
 
 // Check reports a secret with which others could pose as Telegram (R-S4, R-S9).

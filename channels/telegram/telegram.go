@@ -163,9 +163,7 @@ func (c *Channel) OnRecovery(f func()) { c.health.OnRecovery(f) }
 // Webhook implements [network.WebhookReceiver]. The handler answers 200 only once
 // the update is stored (P1), and reads nothing from a caller that does not know
 // the secret (R-S9).
-func (c *Channel) Webhook() (listen, path string, handler http.Handler) {
-	return c.webhook.endpoint()
-}
+func (c *Channel) Webhook() (path string, handler http.Handler) { return c.webhook.path(), c.webhook }
 
 // Check asks Telegram who the bot is and returns its user name, such as "@parleybot".
 func (c *Channel) Check(ctx context.Context) (string, error) {

@@ -45,17 +45,16 @@ func (h *webhookReceiver) register(ctx context.Context) error {
 	return nil
 }
 
-// endpoint returns the HTTP handler and where it belongs. listen is "" while the bot polls.
-func (h *webhookReceiver) endpoint() (listen, path string, handler http.Handler) {
-	if h.cfg == nil {
-		return "", "/", h
+// path returns where Telegram sends its requests.
+func (h *webhookReceiver) path() string {
+	if h.cfg == nil { // the bot polls
+		return "/"
 	}
-	listen = h.cfg.address()
 	u, err := url.Parse(h.cfg.URL)
 	if err != nil {
-		return listen, "/", h
+		return "/"
 	}
-	return listen, cmp.Or(u.Path, "/"), h
+	return cmp.Or(u.Path, "/")
 }
 
 // ServeHTTP implements [http.Handler].

@@ -24,7 +24,7 @@ func withWebhook(c *telegram.Config) {
 
 // webhookOf returns the handler of Telegram's requests.
 func webhookOf(c *telegram.Channel) http.Handler {
-	_, _, handler := c.Webhook()
+	_, handler := c.Webhook()
 	return handler
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"parley/admin"
 	"parley/admin/commands"
-	"parley/cmd/gateway/fronts"
+	"parley/cmd/gateway/endpoints"
 	"parley/config"
 	"parley/host"
 	"parley/redact"
@@ -63,11 +63,11 @@ func (p *program) openGateway(ctx context.Context, c *config.Config) (end func()
 	if err := g.build(ctx, func(error) {}); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	l, err := frontsOf(c).ListenAdmin()
+	l, err := endpointsOf(c).ListenAdmin()
 	if err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	if err := g.servers.Add(l, g.web.HTTP(g.web.Local()), fronts.Admin); err != nil {
+	if err := g.servers.Add(l, g.web.HTTP(g.web.Local()), endpoints.Admin); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
 	var serving sync.WaitGroup

@@ -103,7 +103,7 @@ func checks(c *config.Config, running doctor.Gateway) (all []doctor.Check) {
 		if err != nil {
 			continue
 		}
-		if listen, _, _ := network.WebhookOf(channel); listen != "" {
+		if listen := network.WebhookAddress(settings.Driver); listen != "" {
 			add(name+" port", func(ctx context.Context) doctor.Finding { return running.Port(ctx, listen) })
 		}
 	}

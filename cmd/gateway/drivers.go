@@ -13,7 +13,7 @@ import (
 	"parley/channels/telegram"
 	webchat "parley/channels/web"
 	"parley/cmd/gateway/chatpage"
-	"parley/cmd/gateway/fronts"
+	"parley/cmd/gateway/endpoints"
 	"parley/cmd/gateway/pushes"
 	"parley/config"
 	"parley/llm"
@@ -67,12 +67,12 @@ func (g *gateway) hasModel(name string) bool { return g.now.Load().Models[name] 
 
 // addChannels adds the channels of the config to the hub. It returns the
 // handlers of those that the network calls, by the address they listen at.
-func (g *gateway) addChannels(leave func(error)) (fronts.Webhooks, error) {
-	passed, err := g.servers.Passed(fronts.Terminal)
+func (g *gateway) addChannels(leave func(error)) (endpoints.Webhooks, error) {
+	forwarded, err := g.servers.Forwarded(endpoints.Terminal)
 	if err != nil {
 		return nil, err
 	}
-	g.hub.Add("console", g.console(leave, passed))
+	g.hub.Add("console", g.console(leave, forwarded))
 	g.api = api.New(api.Config{
 		Name: "api", Store: g.store, Save: g.attachments.Save, Dir: g.Config.DataDir,
 		TakeBytes: g.pool.Budget().TakeBytes, Models: toolboxOf(g).modelsOf, Log: g.Log,
@@ -93,7 +93,7 @@ func (g *gateway) addChannels(leave func(error)) (fronts.Webhooks, error) {
 		g.browser = browser
 		g.hub.Add("web", browser)
 	}
-	webhooks := fronts.Webhooks{}
+	webhooks := endpoints.Webhooks{}
 	for _, name := range g.Config.Networks() {
 		base := network.NewHost(name, g.store)
 		base.Open = g.files.OpenNamed
@@ -104,8 +104,9 @@ func (g *gateway) addChannels(leave func(error)) (fronts.Webhooks, error) {
 			return nil, err
 		}
 		g.hub.Add(name, c)
-		if listen, path, handler := network.WebhookOf(c); listen != "" {
-			webhooks.Add(name, listen, path, handler)
+		if at := network.WebhookAddress(g.Config.DriverOf(name)); at != "" {
+			path, handler := c.(network.WebhookReceiver).Webhook()
+			webhooks.Add(name, at, path, handler)
 		}
 	}
 	return webhooks, nil
@@ -113,10 +114,10 @@ func (g *gateway) addChannels(leave func(error)) (fronts.Webhooks, error) {
 
 // console is the terminal: of this process if a person or a pipe is at it, and
 // of "parley chat" by the socket.
-func (g *gateway) console(leave func(error), passed net.Listener) channels.Channel {
+func (g *gateway) console(leave func(error), forwarded net.Listener) channels.Channel {
 	cfg := console.Config{
 		Name: "console", Socket: console.Socket(g.Config.DataDir), Files: g.Config.Workspace,
-		Passed: passed, Leave: leave, Log: g.Log.With("channel", "console"),
+		Forwarded: forwarded, Leave: leave, Log: g.Log.With("channel", "console"),
 	}
 	if g.Chat || g.Terminal.Interactive() {
 		if !g.Chat {

@@ -22,7 +22,7 @@ import (
 	webchat "parley/channels/web"
 	"parley/chat"
 	"parley/cmd/gateway/control"
-	"parley/cmd/gateway/fronts"
+	"parley/cmd/gateway/endpoints"
 	"parley/cmd/gateway/mcpservers"
 	"parley/cmd/gateway/programs"
 	"parley/cmd/gateway/sandboxes"
@@ -115,7 +115,7 @@ type gateway struct {
 	// HTTP.
 	observer  *observe.Observer
 	web       *web.Server
-	servers   *fronts.Servers
+	servers   *endpoints.Servers
 	otherPort string // why the web page is not at http.listen; "" if it is
 }
 
@@ -185,10 +185,6 @@ func (g *gateway) build(ctx context.Context, leave func(error)) error {
 	if err := g.openData(ctx, leave); err != nil {
 		return err
 	}
-	var err error
-	if g.servers, err = fronts.NewServers(g.store); err != nil {
-		return err
-	}
 	if err := g.openFileTools(); err != nil {
 		return err
 	}
@@ -232,6 +228,9 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	g.verifier = backup.NewVerifier(g.store, g.Log)
 	g.auditLog = audit.New(g.store, g.redact, g.Log)
 	var err error
+	if g.servers, err = endpoints.NewServers(g.store, g.Brief); err != nil {
+		return err
+	}
 	if g.stats, err = tools.OpenStats(ctx, g.store.Bucket(store.BucketToolStats), g.Log); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"parley/channels/network"
 	webchat "parley/channels/web"
-	"parley/cmd/gateway/fronts"
+	"parley/cmd/gateway/endpoints"
 	"parley/config"
 	"parley/host"
 	"parley/store"
@@ -19,9 +19,9 @@ import (
 // openHTTP makes the HTTP server: its socket for whoever has the data folder, and
 // its address for everybody else, unless there is none or this is a chat. It
 // opens the addresses of hooks, which networks call, too.
-func (g *gateway) openHTTP(ctx context.Context, hooks fronts.Webhooks) error {
+func (g *gateway) openHTTP(ctx context.Context, hooks endpoints.Webhooks) error {
 	c := g.Config
-	at := frontsOf(c)
+	at := endpointsOf(c)
 	addr := cmp.Or(at.Page, "localhost:0") // of a chat: where its links will lead
 	var front net.Listener
 	if at.Page != "" && !g.Chat {
@@ -61,7 +61,7 @@ func (g *gateway) openHTTP(ctx context.Context, hooks fronts.Webhooks) error {
 		return nil
 	}
 	if front != nil {
-		if err := g.servers.Add(front, g.web.HTTP(g.web.Handler()), fronts.Page); err != nil {
+		if err := g.servers.Add(front, g.web.HTTP(g.web.Handler()), endpoints.Page); err != nil {
 			return err
 		}
 	}
@@ -69,15 +69,15 @@ func (g *gateway) openHTTP(ctx context.Context, hooks fronts.Webhooks) error {
 	if err != nil {
 		return err
 	}
-	if err := g.servers.Add(socket, g.web.HTTP(g.web.Local()), fronts.Admin); err != nil {
+	if err := g.servers.Add(socket, g.web.HTTP(g.web.Local()), endpoints.Admin); err != nil {
 		return err
 	}
 	return g.servers.AddWebhooks(ctx, hooks, g.web.HTTP)
 }
 
-// frontsOf returns where a gateway with the config is reached.
-func frontsOf(c *config.Config) fronts.Config {
-	at := fronts.Config{DataDir: c.DataDir, Page: c.HTTP.Listen, Public: c.HTTP.PublicURL}
+// endpointsOf returns where a gateway with the config is reached.
+func endpointsOf(c *config.Config) endpoints.Config {
+	at := endpoints.Config{DataDir: c.DataDir, Page: c.HTTP.Listen, Public: c.HTTP.PublicURL}
 	at.Webhooks = map[string]string{}
 	chosen := c.HTTP.Listen != config.DefaultListen || c.HTTP.PublicURL != "" || c.Source.Listen != ""
 	if !chosen {
@@ -91,7 +91,7 @@ func frontsOf(c *config.Config) fronts.Config {
 
 // forward passes connections on to another gateway until ctx ends: this one stands by.
 func (g *gateway) forward(ctx context.Context, dial store.Dial) {
-	fronts.Forwarder{Config: frontsOf(g.Config), Self: fronts.NewStandby(host.Version()), Log: g.Log}.Run(ctx, dial)
+	endpoints.Forwarder{Config: endpointsOf(g.Config), Version: host.Version(), Log: g.Log}.Run(ctx, dial)
 }
 
 // noteOtherPort warns if addr, where the web page is, is not where it was to be.

@@ -54,7 +54,7 @@ type end struct {
 	sent     uint64     // number of the last frame
 	received uint64     // likewise; of receive alone
 
-	over atomic.Bool // the other end sends nothing more, not even signs of life
+	over chan struct{} // closed when the other end sends no more data, and no signs of life
 }
 
 func (e *end) hear() {
@@ -73,9 +73,13 @@ func (e *end) connect(peer string) {
 	close(e.connected)
 }
 
-func (e *end) isConnected() bool {
+func (e *end) isConnected() bool { return isClosed(e.connected) }
+
+func (e *end) isOver() bool { return isClosed(e.over) }
+
+func isClosed(c chan struct{}) bool {
 	select {
-	case <-e.connected:
+	case <-c:
 		return true
 	default:
 		return false
@@ -127,7 +131,7 @@ func (e *end) sendAll() {
 			e.send(frameEnd, nil)
 			e.fail(errDone)
 			return
-		case !e.waitForPlace():
+		case e.isOver(), !e.waitForPlace(): // nobody is there to read it
 			e.fail(ErrBroken)
 			return
 		}
@@ -145,6 +149,7 @@ func (e *end) waitForPlace() bool {
 	select {
 	case e.places <- struct{}{}:
 		return true
+	case <-e.over:
 	case <-e.tunnel.closing.Done(): // the other end may not read for long
 	case <-e.ended.Done():
 	}
@@ -186,7 +191,7 @@ func (e *end) keepAlive() {
 		case <-e.ended.Done():
 			return
 		}
-		if e.over.Load() { // whoever reads what has come may take its time
+		if e.isOver() { // whoever reads what has come may take its time
 			continue
 		}
 		if e.silence() > silenceLimit {
@@ -207,7 +212,7 @@ func (e *end) receive(frame []byte) {
 	e.hear()
 	e.received++
 	number, body := binary.BigEndian.Uint64(frame[1:headSize]), frame[headSize:]
-	late := e.over.Load() && (frame[0] == frameData || frame[0] == frameEnd) // what was read may still be said
+	late := e.isOver() && (frame[0] == frameData || frame[0] == frameEnd) // what was read may still be said
 	if number != e.received || late {
 		e.fail(ErrBroken)
 		return
@@ -229,7 +234,7 @@ func (e *end) receive(frame []byte) {
 		default:
 		}
 	case frameEnd:
-		e.over.Store(true)
+		close(e.over)
 		close(e.chunks)
 	case frameBreak:
 		e.fail(ErrBroken)

@@ -156,7 +156,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	case c := <-l.calls:
 		return c, nil
 	case <-l.closing.Done():
-		return nil, &net.OpError{Op: "accept", Net: store.Passed, Addr: l.Addr(), Err: net.ErrClosed}
+		return nil, &net.OpError{Op: "accept", Net: store.Forwarded, Addr: l.Addr(), Err: net.ErrClosed}
 	}
 }
 
@@ -194,7 +194,7 @@ func (t *Tunnel) newEnd() (*end, error) {
 	e := &end{tunnel: t, subject: t.endPrefix() + rand.Text(), chunks: make(chan []byte, window)}
 	e.places = make(chan struct{}, window)
 	e.app, e.far = net.Pipe()
-	e.connected = make(chan struct{})
+	e.connected, e.over = make(chan struct{}), make(chan struct{})
 	e.ended, e.fail = context.WithCancelCause(context.Background())
 	e.hear()
 	stop, err := t.bus.Subscribe(e.subject, e.receive)

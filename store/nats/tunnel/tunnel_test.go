@@ -391,42 +391,66 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// An end that breaks the rules loses its connection, and harms nobody else; nothing is published but to ends.
+// Whoever writes to an end that has closed learns it, though it does not read what that end has said before.
+func TestWriteAfterEnd(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
+		near, far := pair(t, &bus{})
+		go func() {
+			_, _ = near.Write([]byte("unread"))
+			near.Close()
+		}()
+		timetest.Sleep(time.Second)
+		var err error
+		for range 2 {
+			_, err = far.Write([]byte("who hears this?"))
+		}
+		if err == nil {
+			t.Error("it was written")
+		}
+	})
+}
+
+// An end that breaks the rules loses its connection, and harms nobody else.
 func TestRules(t *testing.T) {
 	for name, follows := range map[string][]byte{"end twice": {frameEnd}, "data after the end": {frameData, 'x'}} {
 		t.Run(name, func(t *testing.T) {
-			b := &bus{}
-			near, far := pair(t, b)
-			go func() { _, _ = near.Write([]byte("unread")) }()
-			peer := far.(*conn).end
-			timeout := time.Now().Add(time.Minute)
-			for len(peer.chunks) > 0 && time.Now().Before(timeout) { // until deliverAll waits for a reader
-				time.Sleep(time.Millisecond)
-			}
-			sender := near.(*conn).end
-			sender.send(frameEnd, nil)
-			sender.send(follows[0], follows[1:])
-			if _, err := io.Copy(io.Discard, far); !errors.Is(err, ErrBroken) {
-				t.Errorf("it ends with %v", err)
-			}
+			timetest.Test(t, func(t *testing.T) {
+				near, far := pair(t, &bus{})
+				go func() { _, _ = near.Write([]byte("unread")) }()
+				timetest.Sleep(time.Second) // far's end waits for a reader
+				sender := near.(*conn).end
+				sender.send(frameEnd, nil)
+				sender.send(follows[0], follows[1:])
+				timetest.Sleep(time.Second)
+				if _, err := io.Copy(io.Discard, far); !errors.Is(err, ErrBroken) {
+					t.Errorf("it ends with %v", err)
+				}
+			})
 		})
 	}
-	b := &bus{}
-	server := New(b, "t", always)
-	defer server.Close()
-	if _, err := server.Listen("web"); err != nil {
-		t.Fatal(err)
-	}
-	told := make(chan []byte, 1)
-	if _, err := b.Subscribe("t.bucket.x", func(body []byte) { told <- body }); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Publish("t.dial.web", []byte(`{"Subject":"t.bucket.x"}`)); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case body := <-told:
-		t.Errorf("published there: %q", body)
-	case <-time.After(100 * time.Millisecond):
-	}
+}
+
+// Whoever calls has nothing published but to ends.
+func TestForeignSubject(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
+		b := &bus{}
+		server := New(b, "t", always)
+		defer server.Close()
+		if _, err := server.Listen("web"); err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan []byte, 1)
+		stop, err := b.Subscribe("t.bucket.x", func(body []byte) { told <- body })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		if err := b.Publish("t.dial.web", []byte(`{"Subject":"t.bucket.x"}`)); err != nil {
+			t.Fatal(err)
+		}
+		timetest.Sleep(time.Second)
+		if len(told) > 0 {
+			t.Errorf("published there: %q", <-told)
+		}
+	})
 }

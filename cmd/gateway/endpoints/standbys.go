@@ -1,4 +1,4 @@
-package fronts
+package endpoints
 
 import (
 	"cmp"
@@ -19,10 +19,11 @@ import (
 // A Standby describes a gateway that stands by.
 type Standby = web.Standby
 
-// NewStandby describes this process.
-func NewStandby(version string) Standby {
+// newStandby describes this process, whose page is at that address.
+func newStandby(version, page string) Standby {
 	host, _ := os.Hostname() // "" is as good
-	return Standby{Name: fmt.Sprintf("process %d on %s", os.Getpid(), host), Version: version, Since: time.Now()}
+	name := fmt.Sprintf("process %d on %s", os.Getpid(), host)
+	return Standby{Name: name, Version: version, Since: time.Now(), Page: page}
 }
 
 // announce tells the gateway that answers of s, for as long as ctx goes on.

@@ -1,7 +1,7 @@
-// Package fronts has the addresses at which a gateway is reached: by people at a browser, by commands and terminals of
-// its machine, and by networks. Where several gateways share a store, the one that answers is reached at those of all:
-// the others pass connections on to it.
-package fronts
+// Package endpoints has the addresses at which a gateway is reached: by people at a browser, by commands and terminals
+// of its machine, and by networks. Where several gateways share a store, the one that answers is reached at those of
+// all: the others pass connections on to it.
+package endpoints
 
 import (
 	"context"
@@ -57,21 +57,21 @@ func listenWebhook(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// A front is where a gateway that stands by listens.
-type front struct {
+// An endpoint is where a gateway that stands by listens.
+type endpoint struct {
 	net.Listener
 	name string
 }
 
 // listen listens at all addresses. What cannot be used is left out: the error says why.
-func (c Config) listen(ctx context.Context) (fronts []front, page string, err error) {
+func (c Config) listen(ctx context.Context) (all []endpoint, page string, err error) {
 	var errs []error
 	add := func(name string, l net.Listener, err error) {
 		if err != nil {
 			errs = append(errs, err)
 			return
 		}
-		fronts = append(fronts, front{l, name})
+		all = append(all, endpoint{l, name})
 	}
 	if c.Page != "" {
 		l, bound, err := c.ListenPage(ctx)
@@ -91,5 +91,5 @@ func (c Config) listen(ctx context.Context) (fronts []front, page string, err er
 		}
 		taken[address] = true
 	}
-	return fronts, page, errors.Join(errs...)
+	return all, page, errors.Join(errs...)
 }

@@ -1,4 +1,4 @@
-package fronts
+package endpoints
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // Servers answer people, commands and networks, also those that other gateways pass on.
 type Servers struct {
-	store    store.Store
+	store    store.Connector // nil: nothing is passed on
 	all      []server
 	standbys Standbys
 	announce net.Listener // of standbys; nil: there can be none
@@ -24,30 +24,31 @@ type server struct {
 	listeners []net.Listener
 }
 
-// NewServers returns Servers that nobody reaches yet. Those that stand by are waited for, unless s is of this machine.
-func NewServers(s store.Store) (*Servers, error) {
-	l, err := passed(s, standby)
-	return &Servers{store: s, announce: l}, err
+// NewServers returns Servers that nobody reaches yet. Gateways that stand by pass connections on to them if in is
+// a [store.Connector], unless this is a command, which ends soon.
+func NewServers(in store.Store, brief bool) (s *Servers, err error) {
+	s = &Servers{}
+	if !brief {
+		s.store, _ = in.(store.Connector)
+	}
+	s.announce, err = s.Forwarded(standby)
+	return s, err
 }
 
-// passed returns a listener for the connections that gateways which stand by pass on under name; nil if none can.
-func passed(s store.Store, name string) (net.Listener, error) {
-	c, ok := s.(store.Connector)
-	if !ok {
+// Forwarded returns a listener for the connections that other gateways pass on under name; nil if there can be none.
+func (s *Servers) Forwarded(name string) (net.Listener, error) {
+	if s.store == nil {
 		return nil, nil
 	}
-	return c.Listen(name)
+	return s.store.Listen(name)
 }
-
-// Passed returns a listener for the connections that other gateways pass on under name; nil if there can be none.
-func (s *Servers) Passed(name string) (net.Listener, error) { return passed(s.store, name) }
 
 // Add has h serve the connections of l, and those that other gateways pass on under the names.
 func (s *Servers) Add(l net.Listener, h *http.Server, names ...string) error {
 	one := server{h, []net.Listener{l}}
 	var errs []error
 	for _, name := range names {
-		others, err := s.Passed(name)
+		others, err := s.Forwarded(name)
 		errs = append(errs, err)
 		if others != nil {
 			one.listeners = append(one.listeners, others)
@@ -94,7 +95,7 @@ func (s *Servers) AddWebhooks(ctx context.Context, ws Webhooks, newServer func(h
 	return nil
 }
 
-// Serve serves until Shutdown. It calls failed if one of the servers ends by itself.
+// Serve serves until Shutdown or Close. It calls failed if one of the servers ends by itself.
 func (s *Servers) Serve(failed func(error)) {
 	var serving sync.WaitGroup
 	if s.announce != nil {

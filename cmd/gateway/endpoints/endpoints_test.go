@@ -1,4 +1,4 @@
-package fronts
+package endpoints
 
 import (
 	"bytes"
@@ -120,7 +120,7 @@ func standBy(t *testing.T, s *shared, c Config) (page string, end func()) {
 	l := &log{}
 	ctx, cancel := context.WithCancel(t.Context())
 	f := Forwarder{
-		Config: c, Self: NewStandby("1.2.3"), Log: slog.New(slog.NewTextHandler(l, nil)), patience: 300 * time.Millisecond,
+		Config: c, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(l, nil)), patience: 300 * time.Millisecond,
 	}
 	var running sync.WaitGroup
 	running.Go(func() { f.Run(ctx, s.dial) })
@@ -134,7 +134,7 @@ func standBy(t *testing.T, s *shared, c Config) (page string, end func()) {
 
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "fronts") // the names of sockets are short
+	dir, err := os.MkdirTemp("", "ends") // the names of sockets are short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func folder(t *testing.T) string {
 // answering runs Servers whose page and admin socket say what they are asked, and by whom.
 func answering(t *testing.T, s *shared) *Servers {
 	t.Helper()
-	servers, err := NewServers(s)
+	servers, err := NewServers(s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestForwardWithoutPage(t *testing.T) {
 	l := &log{}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	f := Forwarder{Config: Config{DataDir: dir, Page: other.Addr().String()}, Self: NewStandby("1"), Log: slog.New(slog.NewTextHandler(l, nil))}
+	f := Forwarder{Config: Config{DataDir: dir, Page: other.Addr().String()}, Version: "1", Log: slog.New(slog.NewTextHandler(l, nil))}
 	running.Go(func() { f.Run(ctx, s.dial) })
 	defer running.Wait()
 	defer cancel()
@@ -348,14 +348,21 @@ func TestStandbys(t *testing.T) {
 	await(t, servers, 1)
 }
 
-// With a store of one machine nobody stands by, and nothing is passed on.
+// With a store of one machine nobody stands by, and nothing is passed on, nor is it to a command.
 func TestServersAlone(t *testing.T) {
-	servers, err := NewServers(mem.New())
+	command, err := NewServers(newShared(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := servers.Passed(Page); l != nil || err != nil {
-		t.Errorf("Passed = %v, %v", l, err)
+	if l, err := command.Forwarded(Terminal); l != nil || err != nil {
+		t.Errorf("of a command Forwarded = %v, %v", l, err)
+	}
+	servers, err := NewServers(mem.New(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := servers.Forwarded(Page); l != nil || err != nil {
+		t.Errorf("Forwarded = %v, %v", l, err)
 	}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

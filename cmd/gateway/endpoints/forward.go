@@ -1,4 +1,4 @@
-package fronts
+package endpoints
 
 import (
 	"cmp"
@@ -15,34 +15,34 @@ import (
 	"parley/store"
 )
 
-// patience is how long a connection waits for a gateway that answers: another one takes over in less.
+// patience is how long a connection waits for a gateway that answers: another one takes over in less,
+// unless the first takes its time to end.
 const patience = 10 * time.Second
 
 // A Forwarder passes connections on to the gateway that answers.
 type Forwarder struct {
 	Config
-	Self Standby // who passes them on; its Page is found out
-	Log  *slog.Logger
+	Version string // of this program
+	Log     *slog.Logger
 
 	patience time.Duration // for tests; 0 stands for patience
 }
 
-// Run listens at the fronts, and passes connections on with dial until ctx ends, when they end, too.
+// Run listens at the endpoints, and passes connections on with dial until ctx ends, when they end, too.
 func (f Forwarder) Run(ctx context.Context, dial store.Dial) {
 	all, page, err := f.listen(ctx)
 	if err != nil { // the gateway is reached at the others, and at none while it stands by
 		f.Log.Warn("not all connections can be passed on to the gateway that answers", "err", err)
 	}
 	if page != "" {
-		f.Self.Page = page
 		f.Log.Info("connections are passed on to the gateway that answers", "page", page)
 	}
-	p := passer{ctx: ctx, dial: dial, patience: cmp.Or(f.patience, patience), refused: newHandoff()}
+	p := relay{ctx: ctx, dial: dial, patience: cmp.Or(f.patience, patience), refused: newHandoff()}
 	p.at = store.Caller{At: page, Public: f.Public}
 	var parts sync.WaitGroup
 	refuser := &http.Server{Handler: http.HandlerFunc(refuse), ReadHeaderTimeout: patience}
 	parts.Go(func() { _ = refuser.Serve(p.refused) }) // ErrServerClosed
-	parts.Go(func() { announce(ctx, f.Self, dial) })
+	parts.Go(func() { announce(ctx, newStandby(f.Version, page), dial) })
 	for _, l := range all {
 		parts.Go(func() { p.serve(l) })
 	}
@@ -54,8 +54,8 @@ func (f Forwarder) Run(ctx context.Context, dial store.Dial) {
 	parts.Wait()
 }
 
-// A passer passes connections on until ctx ends.
-type passer struct {
+// A relay passes connections on until ctx ends.
+type relay struct {
 	ctx      context.Context
 	dial     store.Dial
 	at       store.Caller // this gateway
@@ -64,7 +64,7 @@ type passer struct {
 }
 
 // serve passes on what l accepts until it is closed.
-func (p *passer) serve(l front) {
+func (p *relay) serve(l endpoint) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	for {
@@ -85,7 +85,7 @@ func (p *passer) serve(l front) {
 }
 
 // pass passes one connection on until it ends.
-func (p *passer) pass(conn net.Conn, name string) {
+func (p *relay) pass(conn net.Conn, name string) {
 	caller := p.at
 	caller.From = conn.RemoteAddr().String()
 	there, err := p.connect(name, caller)
@@ -128,7 +128,7 @@ func (w limitedWriter) Write(p []byte) (int, error) {
 }
 
 // connect dials until a gateway answers, or none has for a while.
-func (p *passer) connect(name string, c store.Caller) (net.Conn, error) {
+func (p *relay) connect(name string, c store.Caller) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.patience)
 	defer cancel()
 	for {
