@@ -23,12 +23,14 @@ const (
 	BucketMCPPins          = "mcp pins"
 	BucketMCPQuestions     = "mcp questions"
 	BucketMCPSignIns       = "mcp sign-ins"
+	BucketMembers          = "members"
 	BucketMemoryChanges    = "memory changes"
 	BucketMemoryHeads      = "memory heads"
 	BucketMemoryOrigins    = "memory origins"
 	BucketMemoryTexts      = "memory texts"
 	BucketPaired           = "paired"
 	BucketPairing          = "pairing"
+	BucketPartitions       = "partitions"
 	BucketPolicy           = "policy"
 	BucketPush             = "web/push"
 	BucketPrompts          = "prompts"
@@ -116,12 +118,14 @@ func Catalogue() []Collection {
 		{"bucket", BucketMCPPins, "what was approved of MCP servers", "owners, who configure servers: one value each"},
 		{"bucket", BucketMCPQuestions, "what MCP servers ask", "tools/mcp/elicit, when answered, or after 48 hours"},
 		{"bucket", BucketMCPSignIns, "sign-ins to MCP servers, encrypted", "tools/mcp/signin, when they end"},
+		{"bucket", BucketMembers, "gateways that share the work", "store/partitions, when they have ended"},
 		{"bucket", BucketMemoryChanges, "changes of long-term memory", "memory, all but the last 200 of a person"},
 		{"bucket", BucketMemoryHeads, "the state of each person's memory", "owners, who let people in: one value each"},
 		{"bucket", BucketMemoryOrigins, "where lines of memory come from", "memory, when no kept text has the line"},
 		{"bucket", BucketMemoryTexts, "texts of memory files, by digest", "memory, when no change needs them"},
 		{"bucket", BucketPaired, "people who were let in", "owners, who unpair them"},
 		{"bucket", BucketPairing, "requests to be let in", "channels, after an hour"},
+		{"bucket", BucketPartitions, "which gateway does the work of which sessions", "nobody: one value"},
 		{"bucket", BucketPolicy, "who may use which tools", "owners, who change it: one value per target"},
 		{"bucket", BucketPush, "browsers to be notified, and our key", "channels/web/notify, 60 days after a visit"},
 		{"bucket", BucketPrompts, "long texts of model requests", "retention.conversations, after the last use"},
