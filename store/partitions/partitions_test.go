@@ -35,6 +35,13 @@ type cluster struct {
 // A span is the time in which a member takes what comes for a partition. It has no end yet if that is zero.
 type span struct{ from, to time.Time }
 
+// end ends s now, unless it has ended before.
+func (s *span) end() {
+	if s.to.IsZero() {
+		s.to = time.Now()
+	}
+}
+
 func newCluster(t *testing.T) *cluster {
 	return &cluster{t: t, engine: newEngine(), answer: func() time.Duration { return 0 }}
 }
@@ -89,6 +96,18 @@ func (c *cluster) startMany(n int) (gs []*gateway) {
 	return gs
 }
 
+// disconnect cuts g off for d: it takes nothing that comes from now on, although it does not know that yet.
+func (c *cluster) disconnect(g *gateway, d time.Duration) {
+	g.process.disconnect(d)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for p, id := range c.workers {
+		if id == g.id {
+			c.spans[p][len(c.spans[p])-1].end()
+		}
+	}
+}
+
 // work is what a member does for a partition. It fails the test if another one works on the same.
 func (c *cluster) work(ctx context.Context, id string, p int, leave <-chan struct{}) {
 	c.mu.Lock()
@@ -103,7 +122,7 @@ func (c *cluster) work(ctx context.Context, id string, p int, leave <-chan struc
 	case <-leave:
 	}
 	c.mu.Lock()
-	c.spans[p][len(c.spans[p])-1].to = time.Now()
+	c.spans[p][len(c.spans[p])-1].end()
 	c.mu.Unlock()
 	select {
 	case <-ctx.Done():
@@ -269,7 +288,7 @@ func TestCutOff(t *testing.T) {
 		c.wait(gs)
 		for _, g := range gs[:2] { // one of them may be the coordinator
 			rest := slices.DeleteFunc(slices.Clone(gs), func(other *gateway) bool { return other == g })
-			g.disconnect(30 * time.Second)
+			c.disconnect(g, 30*time.Second)
 			c.wait(rest)
 			if err := <-g.ended; !errors.Is(err, store.ErrLockLost) {
 				t.Errorf("Join = %v, want %v", err, store.ErrLockLost)
@@ -308,7 +327,7 @@ func TestAnything(t *testing.T) {
 				case 2:
 					gs[i].leave()
 				case 3:
-					gs[i].disconnect(time.Duration(c.random(random, 30_000)) * time.Millisecond)
+					c.disconnect(gs[i], time.Duration(c.random(random, 30_000))*time.Millisecond)
 				}
 			}
 			timetest.Sleep(time.Minute) // all are connected again, and who ends has ended

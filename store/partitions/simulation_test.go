@@ -21,7 +21,7 @@ const (
 
 // TestSimulation has gateways come, leave and die, while people write in a million sessions, and says how long what they
 // wrote waited. Only the code of this package is real. With PARLEY_SIMULATION there are 3, 30 and 300 gateways, as in the
-// table of docs/cluster.md.
+// table of docs/internals/cluster.md.
 func TestSimulation(t *testing.T) {
 	sizes := []int{3}
 	if os.Getenv("PARLEY_SIMULATION") != "" {
@@ -62,7 +62,7 @@ func simulate(t *testing.T, n int) {
 
 	c.passAny(random)
 	for _, g := range gs[:some] {
-		g.disconnect(30 * time.Second)
+		c.disconnect(g, 30*time.Second)
 	}
 	gs = gs[some:]
 	c.report("a tenth is cut off", gs, random)
