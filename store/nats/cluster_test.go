@@ -4,9 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -21,50 +18,13 @@ import (
 	"parley/store/storetest"
 )
 
-// listen listens on a port of its own.
-func listen(t testing.TB) net.Listener {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// freePorts returns the addresses of ports on which nobody listens.
-func freePorts(t testing.TB, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l := listen(t)
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
-// memberOptions are those of server i of a cluster that has these ports.
-func memberOptions(i int, dir string, clients, routes []int) *server.Options {
-	o := &server.Options{
-		ServerName: fmt.Sprint("server", i),
-		Host:       "127.0.0.1",
-		Port:       clients[i],
-		JetStream:  true,
-		StoreDir:   dir,
-		Cluster:    server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: routes[i]},
-	}
-	for _, port := range routes {
-		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", port)})
-	}
-	return o
-}
-
 // startCluster starts a cluster of three in this process and returns its address.
 func startCluster(t testing.TB) (address string) {
 	t.Helper()
-	clients, routes := freePorts(t, 3), freePorts(t, 3)
+	clients, routes := natstest.FreePorts(t, 3), natstest.FreePorts(t, 3)
 	var members []*server.Server
 	for i := range clients {
-		members = append(members, natstest.Start(t, memberOptions(i, storetest.TempDir(t), clients, routes)))
+		members = append(members, natstest.Start(t, natstest.MemberOptions(i, storetest.TempDir(t), clients, routes)))
 	}
 	waitFor(t, "a leader", func() bool {
 		for _, m := range members {
@@ -74,18 +34,7 @@ func startCluster(t testing.TB) (address string) {
 		}
 		return false
 	})
-	return addressOf(clients)
-}
-
-// addressOf returns the address of servers on these ports.
-func addressOf(ports []int) (address string) {
-	for i, port := range ports {
-		if i > 0 {
-			address += ","
-		}
-		address += fmt.Sprint("nats://127.0.0.1:", port)
-	}
-	return address
+	return natstest.AddressOf(clients)
 }
 
 // waitFor waits until done is true, of what other processes or servers do.

@@ -16,8 +16,8 @@ import (
 func TestConnector(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, natstest.Listening(t))
-	p := startProxy(t, srv)
-	cfg := nats.WithLeaseTime(nats.Config{URL: p.address()}, 3*time.Second)
+	p := natstest.StartProxy(t, srv.Addr().String())
+	cfg := nats.WithLeaseTime(nats.Config{URL: p.Address()}, 3*time.Second)
 	first, err := cfg.Open(t.Context(), store.Host{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +67,9 @@ func TestConnector(t *testing.T) {
 		t.Error("somebody answers to another name")
 	}
 
-	p.stall(true)
+	p.Stall(true)
 	second := <-opened
-	p.stall(false)
+	p.Stall(false)
 	if conn, err := dial(t.Context(), "the page, of *.>", store.Caller{}); err == nil {
 		conn.Close()
 		t.Error("a gateway that was taken over answers")

@@ -4,92 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"parley/store"
 	"parley/store/nats"
-	"parley/store/storetest"
+	"parley/store/nats/natstest"
 )
-
-// serverEnv has the arguments of this program if it is to be a server of a cluster instead of testing: the number of
-// the server, its folder, and the ports of the cluster.
-const serverEnv = "PARLEY_NATS_SERVER"
-
-// runServer is a server of a cluster until it is killed, or whoever started it ends.
-func runServer(args string) error {
-	fields := strings.Fields(args)
-	number, err := strconv.Atoi(fields[0])
-	if err != nil {
-		return err
-	}
-	var ports []int
-	for _, field := range fields[2:] {
-		port, err := strconv.Atoi(field)
-		if err != nil {
-			return err
-		}
-		ports = append(ports, port)
-	}
-	o := memberOptions(number, fields[1], ports[:len(ports)/2], ports[len(ports)/2:])
-	o.NoSigs = true
-	s, err := server.NewServer(o)
-	if err != nil {
-		return err
-	}
-	s.Start()
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
-}
-
-// A member is a server of a cluster in a process of its own.
-type member struct {
-	args  string
-	cmd   *exec.Cmd
-	stdin io.Closer
-}
-
-func (m *member) start(t *testing.T) {
-	t.Helper()
-	m.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]) // kill ends it
-	m.cmd.Env = append(os.Environ(), serverEnv+"="+m.args, "GORACE=atexit_sleep_ms=0")
-	stdin, err := m.cmd.StdinPipe()
-	if err == nil {
-		err = m.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.stdin = stdin
-}
-
-func (m *member) kill() {
-	_ = m.cmd.Process.Kill()
-	_ = m.cmd.Wait()
-	_ = m.stdin.Close()
-}
-
-// startMembers starts a cluster of three processes.
-func startMembers(t *testing.T) (members []*member, address string) {
-	t.Helper()
-	clients, routes := freePorts(t, 3), freePorts(t, 3)
-	ports := strings.Trim(fmt.Sprint(append(clients[:3:3], routes...)), "[]")
-	for i := range 3 {
-		m := &member{args: fmt.Sprint(i, " ", storetest.TempDir(t), " ", ports)}
-		m.start(t)
-		t.Cleanup(m.kill)
-		members = append(members, m)
-	}
-	return members, addressOf(clients)
-}
 
 // openSoon opens a Store on servers that have just been started.
 func openSoon(t *testing.T, cfg nats.Config) *nats.Store {
@@ -116,8 +40,12 @@ func TestKilledServersTorture(t *testing.T) {
 	if os.Getenv("PARLEY_TORTURE") != "" {
 		kills = 60
 	}
-	members, address := startMembers(t)
-	cfg := nats.Config{URL: address, Replicas: 3}
+	members := natstest.StartMembers(t)
+	var ports []int
+	for _, m := range members {
+		ports = append(ports, m.Port)
+	}
+	cfg := nats.Config{URL: natstest.AddressOf(ports), Replicas: 3}
 	s := openSoon(t, cfg)
 	w := writers{store: s, pushed: map[string]bool{}}
 	ctx, stop := context.WithCancel(t.Context())
@@ -130,9 +58,9 @@ func TestKilledServersTorture(t *testing.T) {
 	for n := range kills {
 		w.wait(t, 30)
 		m := members[n%len(members)]
-		m.kill()
+		m.Kill()
 		w.wait(t, 30) // the others go on without it
-		m.start(t)
+		m.Start(t)
 	}
 	w.wait(t, 30)
 	stop()

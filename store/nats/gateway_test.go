@@ -66,7 +66,7 @@ func TestNewerFormat(t *testing.T) {
 func TestStandBy(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, natstest.Listening(t))
-	p := startProxy(t, srv)
+	p := natstest.StartProxy(t, srv.Addr().String())
 	const leaseTime = 1500 * time.Millisecond
 	ctx := t.Context()
 	configAt := func(address string) *nats.Config {
@@ -74,7 +74,7 @@ func TestStandBy(t *testing.T) {
 		return &cfg
 	}
 	stopped := make(chan error, 1)
-	first, err := configAt(p.address()).Open(ctx, store.Host{
+	first, err := configAt(p.Address()).Open(ctx, store.Host{
 		Stopped: func(err error) { stopped <- err },
 		Waiting: func(holder string, _ store.Dial) { t.Errorf("it waits for %s", holder) },
 	})
@@ -110,13 +110,13 @@ func TestStandBy(t *testing.T) {
 	if err := store.Usable(first); err != nil {
 		t.Errorf("Usable = %v", err)
 	}
-	p.stall(true)
+	p.Stall(true)
 	o := <-second
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
 	defer o.store.Close()
-	p.stall(false)
+	p.Stall(false)
 	if err := store.Usable(first); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Usable of a Store that was taken over = %v", err)
 	}
@@ -155,10 +155,10 @@ func TestStandByEnds(t *testing.T) {
 func TestWorkAfterTakeOver(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, natstest.Listening(t))
-	p := startProxy(t, srv)
+	p := natstest.StartProxy(t, srv.Addr().String())
 	const leaseTime = 8 * time.Second
 	ctx := t.Context()
-	cut := nats.WithLeaseTime(nats.Config{URL: p.address()}, leaseTime)
+	cut := nats.WithLeaseTime(nats.Config{URL: p.Address()}, leaseTime)
 	first, err := cut.Open(ctx, store.Host{})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestWorkAfterTakeOver(t *testing.T) {
 		if _, err := first.Queue("q").Pull(ctx); err != nil {
 			t.Error(err)
 		}
-		p.stall(true)
+		p.Stall(true)
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -198,5 +198,5 @@ func TestWorkAfterTakeOver(t *testing.T) {
 	if next, err := second.Lock(soon, "l"); err != nil || next.Fence <= lock.Fence {
 		t.Errorf("Lock = fence %d, %v, after %d", next.Fence, err, lock.Fence)
 	}
-	p.stall(false)
+	p.Stall(false)
 }

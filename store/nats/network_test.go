@@ -5,141 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 
 	"parley/store"
 	"parley/store/nats"
 	"parley/store/nats/natstest"
 	"parley/store/storetest"
 )
-
-// A proxy is between clients and a server.
-type proxy struct {
-	listener net.Listener
-	server   string
-
-	mu    sync.Mutex
-	conns []net.Conn
-	after string // cuts the connection when the server answers to what contains this; "": never
-	stuck bool   // nothing is passed on
-}
-
-func startProxy(t *testing.T, s *server.Server) *proxy {
-	t.Helper()
-	l := listen(t)
-	p := &proxy{listener: l, server: s.Addr().String()}
-	ctx, stop := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() { p.serve(ctx, client) })
-		}
-	})
-	t.Cleanup(func() {
-		stop()
-		l.Close()
-		p.mu.Lock()
-		for _, c := range p.conns {
-			c.Close()
-		}
-		p.mu.Unlock()
-		all.Wait()
-	})
-	return p
-}
-
-func (p *proxy) address() string { return "nats://" + p.listener.Addr().String() }
-
-func (p *proxy) serve(ctx context.Context, client net.Conn) {
-	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.server)
-	if err != nil {
-		client.Close()
-		return
-	}
-	p.mu.Lock()
-	p.conns = append(p.conns, client, server)
-	p.mu.Unlock()
-	var both sync.WaitGroup
-	armed := make(chan struct{}, 1) // holds a token when the next answer is to be lost
-	both.Go(func() { p.forward(server, client, func(data []byte) bool { return p.sees(data, armed) }) })
-	both.Go(func() {
-		p.forward(client, server, func([]byte) bool {
-			select {
-			case <-armed:
-				return false
-			default:
-				return true
-			}
-		})
-	})
-	both.Wait()
-}
-
-// sees arms the connection if data has what the proxy waits for.
-func (p *proxy) sees(data []byte, armed chan struct{}) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.after != "" && bytes.Contains(data, []byte(p.after)) {
-		p.after = ""
-		armed <- struct{}{}
-	}
-	return true
-}
-
-// forward passes data on until pass refuses some, and then closes both sides.
-func (p *proxy) forward(to, from net.Conn, pass func([]byte) bool) {
-	defer to.Close()
-	defer from.Close()
-	buf := make([]byte, 1<<20)
-	for {
-		n, err := from.Read(buf)
-		if err != nil || !pass(buf[:n]) {
-			return
-		}
-		p.mu.Lock()
-		stuck := p.stuck
-		p.mu.Unlock()
-		if stuck {
-			continue
-		}
-		if _, err := to.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
-// loseAnswer has the next answer to what contains text lost.
-func (p *proxy) loseAnswer(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.after = text
-}
-
-// lost fails the test unless an answer was lost.
-func (p *proxy) lost(t *testing.T) {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.after != "" {
-		t.Errorf("nothing with %q was sent", p.after)
-	}
-}
-
-// stall has nothing passed on any more, with the connections open, or goes on.
-func (p *proxy) stall(stuck bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stuck = stuck
-}
 
 func openAt(t *testing.T, cfg nats.Config) *nats.Store {
 	t.Helper()
@@ -155,22 +28,22 @@ func openAt(t *testing.T, cfg nats.Config) *nats.Store {
 // one was faster.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	p := startProxy(t, natstest.Start(t, natstest.Listening(t)))
-	s := openAt(t, nats.Config{URL: p.address()})
+	p := natstest.StartProxy(t, natstest.Start(t, natstest.Listening(t)).Addr().String())
+	s := openAt(t, nats.Config{URL: p.Address()})
 	ctx := t.Context()
 	l, b, q := s.Log("l"), s.Bucket("b"), s.Queue("q")
 
 	const publish = "HPUB parley.log"
-	p.loseAnswer(publish)
+	p.LoseAnswer(publish)
 	if seq, err := l.Append(ctx, 0, []byte("a")); seq != 1 || err != nil {
 		t.Errorf("Append = %d, %v", seq, err)
 	}
-	p.lost(t)
-	p.loseAnswer("Nats-Batch-Commit")
+	p.WantLost(t)
+	p.LoseAnswer("Nats-Batch-Commit")
 	if seq, err := l.Append(ctx, 1, []byte("b"), []byte("c")); seq != 3 || err != nil {
 		t.Errorf("Append of two = %d, %v", seq, err)
 	}
-	p.lost(t)
+	p.WantLost(t)
 	if got := fmt.Sprint(storetest.Records(t, l, 0)); got != "[1:a 2:b 3:c]" {
 		t.Errorf("records = %s", got)
 	}
@@ -178,38 +51,38 @@ func TestLostAnswer(t *testing.T) {
 		t.Errorf("Append = %d, %v", seq, err)
 	}
 
-	p.loseAnswer("HPUB parley.bucket")
+	p.LoseAnswer("HPUB parley.bucket")
 	rev, err := b.Put(ctx, "k", []byte("1"), 0)
 	if err != nil {
 		t.Errorf("Put = %v", err)
 	}
-	p.lost(t)
+	p.WantLost(t)
 	large := bytes.Repeat([]byte{'x'}, 2<<20)
-	p.loseAnswer("Nats-Batch-Commit")
+	p.LoseAnswer("Nats-Batch-Commit")
 	rev, err = b.Put(ctx, "k", large, rev)
 	if err != nil {
 		t.Errorf("Put of a large value = %v", err)
 	}
-	p.lost(t)
+	p.WantLost(t)
 	if val, at, err := b.Get(ctx, "k"); !bytes.Equal(val, large) || at != rev || err != nil {
 		t.Errorf("Get = %d bytes at %d, %v; want %d at %d", len(val), at, err, len(large), rev)
 	}
-	p.loseAnswer("Parley-Kind: gone")
+	p.LoseAnswer("Parley-Kind: gone")
 	if err := b.Delete(ctx, "k"); err != nil {
 		t.Errorf("Delete = %v", err)
 	}
-	p.lost(t)
-	p.loseAnswer("STREAM.PURGE")
+	p.WantLost(t)
+	p.LoseAnswer("STREAM.PURGE")
 	if err := l.Trim(ctx, 2); err != nil {
 		t.Errorf("Trim = %v", err)
 	}
-	p.lost(t)
+	p.WantLost(t)
 
-	p.loseAnswer("Nats-Batch-Commit")
+	p.LoseAnswer("Nats-Batch-Commit")
 	if err := q.Push(ctx, "id", []byte("body")); err != nil {
 		t.Errorf("Push = %v", err)
 	}
-	p.lost(t)
+	p.WantLost(t)
 	if n, err := q.Len(ctx); n != 1 || err != nil {
 		t.Errorf("Len = %d, %v", n, err)
 	}
@@ -217,11 +90,11 @@ func TestLostAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.loseAnswer("STREAM.PURGE")
+	p.LoseAnswer("STREAM.PURGE")
 	if err := item.Done(ctx); err != nil {
 		t.Errorf("Done = %v", err)
 	}
-	p.lost(t)
+	p.WantLost(t)
 	if got := fmt.Sprint(storetest.Keys(t, b, ""), storetest.Records(t, l, 0)); got != "[] [3:c 4:d]" {
 		t.Errorf("at the end there are %s", got)
 	}
@@ -232,9 +105,9 @@ func TestLostAnswer(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t, natstest.Listening(t))
-	p := startProxy(t, srv)
+	p := natstest.StartProxy(t, srv.Addr().String())
 	const leaseTime = 1200 * time.Millisecond
-	cut := openAt(t, nats.WithLeaseTime(nats.Config{URL: p.address()}, leaseTime))
+	cut := openAt(t, nats.WithLeaseTime(nats.Config{URL: p.Address()}, leaseTime))
 	other := openAt(t, nats.WithLeaseTime(nats.Config{URL: srv.ClientURL()}, leaseTime))
 	ctx := t.Context()
 	first, err := cut.Lock(ctx, "l")
@@ -246,7 +119,7 @@ func TestTakenOver(t *testing.T) {
 	if _, err := other.Lock(brief, "l"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Lock of what another process holds = %v", err)
 	}
-	p.stall(true)
+	p.Stall(true)
 	second, err := other.Lock(ctx, "l")
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +135,7 @@ func TestTakenOver(t *testing.T) {
 	if _, err := other.Log("l").Append(ctx, 0, []byte("other")); err != nil {
 		t.Fatal(err)
 	}
-	p.stall(false)
+	p.Stall(false)
 	first.Unlock() // it is not this one's to give back
 	if _, err := cut.Log("l").Append(ctx, 0, []byte("late")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("Append after what is no longer the last record = %v", err)

@@ -41,13 +41,13 @@ func TestOpenErrors(t *testing.T) {
 		Username: "parley", Password: secret,
 		Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>"}}},
 	}}
-	ports := freePorts(t, 1)
+	ports := natstest.FreePorts(t, 1)
 	for name, c := range map[string]struct {
 		server *server.Options
 		cfg    nats.Config
 		want   string
 	}{
-		"nobody there":     {nil, nats.Config{URL: addressOf(ports)}, "start it, or correct store.url"},
+		"nobody there":     {nil, nats.Config{URL: natstest.AddressOf(ports)}, "start it, or correct store.url"},
 		"wrong password":   {guarded, nats.Config{Credentials: "parley:" + secret}, "store.credentials: correct them"},
 		"no credentials":   {guarded, nats.Config{}, "does not accept store.credentials"},
 		"wrong token":      {guarded, nats.Config{Credentials: secret}, "does not accept store.credentials"},
@@ -86,7 +86,7 @@ func TestOpenErrors(t *testing.T) {
 // startOldServer starts what greets as a server of an old version, and returns its address.
 func startOldServer(t *testing.T) (address string) {
 	t.Helper()
-	l := listen(t)
+	l := natstest.Listen(t)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -22,15 +22,15 @@ func TestPartitions(t *testing.T) {
 	srv := natstest.Start(t, natstest.Listening(t))
 	var w workers
 	var running sync.WaitGroup
-	proxies := map[string]*proxy{}
+	proxies := map[string]*natstest.Proxy{}
 	leave := map[string]chan struct{}{}
 	ended := map[string]chan error{}
 	all := []string{"a", "b", "c"}
 	for _, id := range all {
-		proxies[id] = startProxy(t, srv)
+		proxies[id] = natstest.StartProxy(t, srv.Addr().String())
 		leave[id] = make(chan struct{})
 		ended[id] = make(chan error, 1)
-		s := openAt(t, nats.WithLeaseTime(nats.Config{URL: proxies[id].address()}, 3*time.Second))
+		s := openAt(t, nats.WithLeaseTime(nats.Config{URL: proxies[id].Address()}, 3*time.Second))
 		running.Go(func() {
 			ended[id] <- partitions.Join(t.Context(), partitions.Config{
 				Store: s,
@@ -43,7 +43,7 @@ func TestPartitions(t *testing.T) {
 	}
 	t.Cleanup(running.Wait)
 	w.wait(t, all...)
-	proxies["a"].stall(true)
+	proxies["a"].Stall(true)
 	if err := <-ended["a"]; !errors.Is(err, store.ErrLockLost) {
 		t.Errorf("Join = %v where no server was reached, want %v", err, store.ErrLockLost)
 	}
@@ -53,7 +53,7 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("Join = %v after leaving", err)
 	}
 	w.wait(t, "c")
-	proxies["a"].stall(false)
+	proxies["a"].Stall(false)
 }
 
 // Workers are who works on each partition, "" for nobody.

@@ -1,7 +1,6 @@
 package nats_test
 
 import (
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -18,11 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if args := os.Getenv(serverEnv); args != "" {
-		if err := runServer(args); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if natstest.Serve() {
 		return
 	}
 	// All servers of a process share a clock, which runs as long as one of them does. It must not belong to a bubble,
