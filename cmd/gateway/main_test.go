@@ -10,10 +10,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"parley/store/nats/natstest"
 	"parley/tools/mcp/mcptest"
 )
 
 func TestMain(m *testing.M) {
+	if natstest.Serve() {
+		return
+	}
 	if err := flag.Set("test.parallel", "8"); err != nil { // the tests wait for other processes most of the time
 		panic(err)
 	}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/store/nats/natstest"
+)
+
+// A fleet is three gateways that share a store on three servers of NATS, all of them processes of their own, with a
+// network between each two. A service manager starts a gateway again that has ended.
+type fleet struct {
+	*siege
+	gateways []*managed
+	servers  []*natstest.Member
+	took     []time.Duration // until another gateway answered, when the one that did was struck
+}
+
+// A managed gateway is started again when it ends.
+type managed struct {
+	*testGateway
+	network []*natstest.Proxy // to each of the servers
+
+	mu sync.Mutex // guards the process
+}
+
+func newFleet(t *testing.T, chats int) *fleet {
+	f := &fleet{servers: natstest.StartMembers(t)}
+	shared := tempDir(t)
+	connect := func(w *testGateway) *managed {
+		m := &managed{testGateway: w}
+		var addresses []string
+		for _, s := range f.servers {
+			p := natstest.StartProxy(t, fmt.Sprint("127.0.0.1:", s.Port))
+			m.network = append(m.network, p)
+			addresses = append(addresses, p.Address())
+		}
+		w.more = map[string]any{
+			"store":     map[string]any{"type": "nats", "url": strings.Join(addresses, ","), "replicas": 3},
+			"workspace": shared,
+		}
+		f.gateways = append(f.gateways, m)
+		return m
+	}
+	f.siege = newSiege(t, "telegram", chats, func(w *testGateway) { connect(w) })
+	w := f.siege.testGateway
+	for len(f.gateways) < len(f.servers) {
+		g := connect(&testGateway{
+			t: t, dir: tempDir(t), tg: w.tg, llm: w.llm, dreams: w.dreams,
+			owners: w.owners, channels: w.channels, model: w.model,
+		})
+		g.start()
+		g.logs("standing by until it ends", 1)
+	}
+	var managers sync.WaitGroup
+	done := make(chan struct{})
+	for _, g := range f.gateways {
+		managers.Go(func() { g.manage(done) })
+	}
+	t.Cleanup(func() { // before the processes are killed for good
+		close(done)
+		for i, g := range f.gateways {
+			g.signal(syscall.SIGKILL)
+			if t.Failed() && i > 0 {
+				t.Logf("the log of gateway %d:\n%s", i, g.log.String())
+			}
+		}
+		managers.Wait()
+	})
+	return f
+}
+
+// manage starts the gateway again whenever it ends, until done is closed.
+func (g *managed) manage(done <-chan struct{}) {
+	for {
+		g.mu.Lock()
+		p := g.proc
+		g.mu.Unlock()
+		<-p.ended
+		select {
+		case <-done:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		g.mu.Lock()
+		g.start()
+		g.mu.Unlock()
+	}
+}
+
+func (g *managed) signal(s syscall.Signal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_ = g.proc.cmd.Process.Signal(s) // it may have ended
+}
+
+// takings is how often the gateway has begun to answer.
+func (g *managed) takings() int { return strings.Count(g.log.String(), "this one takes over") }
+
+// answers reports whether the gateway is the one that answers, as far as its log tells.
+func (g *managed) answers() bool {
+	log := g.log.String()
+	return strings.LastIndex(log, "this one takes over") >= strings.LastIndex(log, "standing by until it ends")
+}
+
+// answering returns the gateway that answers.
+func (f *fleet) answering() *managed {
+	i := slices.IndexFunc(f.gateways, (*managed).answers)
+	return f.gateways[max(i, 0)]
+}
+
+// takings is how often any gateway has begun to answer.
+func (f *fleet) takings() (n int) {
+	for _, g := range f.gateways {
+		n += g.takings()
+	}
+	return n
+}
+
+// replaced waits until another gateway answers than before, when that had been struck.
+func (f *fleet) replaced(before int, struck time.Time) {
+	f.t.Helper()
+	for f.takings() == before {
+		if time.Since(struck) > waitTime {
+			f.t.Fatal("no other gateway answers")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	f.took = append(f.took, time.Since(struck))
+}
+
+// A blow is what happens to a fleet, and returns what ends it.
+type blow struct {
+	name string
+	hit  func(f *fleet, rnd *rand.Rand) (heal func())
+	// replaces says that another gateway answers afterwards.
+	replaces bool
+	// lasts says that it takes half a minute where there is time.
+	lasts bool
+}
+
+var blows = []blow{
+	{"the gateway that answers is killed", func(f *fleet, _ *rand.Rand) func() {
+		f.answering().signal(syscall.SIGKILL)
+		return nil
+	}, true, false},
+	{"it is told to end", func(f *fleet, _ *rand.Rand) func() {
+		f.answering().signal(syscall.SIGTERM)
+		return nil
+	}, true, false},
+	{"it stands still", func(f *fleet, _ *rand.Rand) func() {
+		g := f.answering()
+		g.signal(syscall.SIGSTOP)
+		return func() { g.signal(syscall.SIGCONT) }
+	}, true, true},
+	{"it is cut off from the servers", func(f *fleet, _ *rand.Rand) func() {
+		network := f.answering().network
+		stall(network, true)
+		return func() { stall(network, false) }
+	}, true, false},
+	{"all gateways are killed", func(f *fleet, _ *rand.Rand) func() {
+		for _, g := range f.gateways {
+			g.signal(syscall.SIGKILL)
+		}
+		return nil
+	}, false, false},
+	{"a server is killed", func(f *fleet, rnd *rand.Rand) func() {
+		s := f.servers[rnd.IntN(len(f.servers))]
+		s.Kill()
+		return func() { s.Start(f.t) }
+	}, false, false},
+	{"the majority of the servers is killed", func(f *fleet, rnd *rand.Rand) func() {
+		first := rnd.IntN(len(f.servers))
+		for i, s := range f.servers {
+			if i != first {
+				s.Kill()
+			}
+		}
+		return func() {
+			for i, s := range f.servers {
+				if i != first {
+					s.Start(f.t)
+				}
+			}
+		}
+	}, false, false},
+	{"one server cannot be reached", func(f *fleet, rnd *rand.Rand) func() {
+		i := rnd.IntN(len(f.servers))
+		for _, g := range f.gateways {
+			g.network[i].Stall(true)
+		}
+		return func() {
+			for _, g := range f.gateways {
+				g.network[i].Stall(false)
+			}
+		}
+	}, false, false},
+	{"the network is slow", func(f *fleet, rnd *rand.Rand) func() {
+		d := time.Duration(20+rnd.IntN(100)) * time.Millisecond
+		delay(f.gateways, d)
+		return func() { delay(f.gateways, 0) }
+	}, false, false},
+}
+
+func stall(network []*natstest.Proxy, stuck bool) {
+	for _, p := range network {
+		p.Stall(stuck)
+	}
+}
+
+func delay(gateways []*managed, d time.Duration) {
+	for _, g := range gateways {
+		for _, p := range g.network {
+			p.Delay(d)
+		}
+	}
+}
+
+// Whatever ends, stands still or cannot be reached, of gateways, servers and what is between them: each message is
+// answered once, and in order (P1, P5, P6, P9).
+func TestTortureCluster(t *testing.T) {
+	rnd := seeded(t)
+	f := newFleet(t, 3)
+	f.slow = 30 * time.Millisecond
+	talk := func() {
+		for range 1 + rnd.IntN(3) {
+			f.tell(rnd.IntN(3), []string{"plain", "plain", "tool", "tool", "tell", "slow"}[rnd.IntN(6)])
+		}
+	}
+	var order []blow
+	for range bouts(4, 200) {
+		if len(order) == 0 { // each once before any comes again
+			order = slices.Clone(blows)
+			rnd.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		b := order[0]
+		order = order[1:]
+		t.Log(b.name)
+		talk()
+		time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
+		before, struck := f.takings(), time.Now()
+		heal := b.hit(f, rnd)
+		if b.replaces {
+			f.replaced(before, struck)
+		} else if heal != nil {
+			time.Sleep(time.Duration(rnd.IntN(8000)) * time.Millisecond)
+		}
+		talk()
+		if heal != nil {
+			if b.lasts {
+				time.Sleep(time.Until(struck.Add(time.Duration(bouts(0, 30)) * time.Second)))
+			}
+			heal()
+		}
+		f.answered()
+	}
+	f.lift()
+	slices.Sort(f.took)
+	t.Logf("%v messages; another gateway answered %d times, half of them within %v, 99%% within %v, the longest %v",
+		f.asked, len(f.took), f.took[len(f.took)/2], f.took[len(f.took)*99/100], f.took[len(f.took)-1])
+}
