@@ -125,6 +125,9 @@ func (rv *receiver) receiveText(ctx context.Context, m chat.Message, deliver cha
 	if m.Edits == "" && len(m.Files) == 0 && m.Text != "" {
 		var missed *chat.Question
 		understand := func(q *question) bool {
+			if m.Again { // it may have led to the question
+				return false
+			}
 			if rv.understand(q, m) {
 				return true
 			}

@@ -47,6 +47,7 @@ type Message struct {
 	Notice  string    `json:"notice,omitempty"` // parts that could not be received, in words for the person
 	Answer  *Answer   `json:"answer,omitempty"` // the press of a button; then the message has nothing else
 	Time    time.Time `json:"time"`             // when it was sent
+	Again   bool      `json:"-"`                // the network knows that it was delivered before
 	Origin  Origin    `json:"origin,omitempty"`
 
 	In      SessionID `json:"in,omitempty"`      // its session, if that is not At's: the session of a job or a subagent

@@ -150,9 +150,9 @@ func (c *Channel) Direct(id string) chat.Address {
 	return chat.Address{Channel: c.cfg.Name, Chat: Local}
 }
 
-// Send sends r to the clients that it concerns and returns nil once one of them
-// has acknowledged it. While Run runs it waits for clients if there are none. It
-// disconnects those that do not show r within showTimeout.
+// Send sends r to the clients that it concerns and returns nil once one of them has acknowledged it, and with it the
+// pipes that wait for it: a gateway that dies before does not know that they were not answered. While Run runs it waits
+// for clients if there are none. It disconnects those that do not show r within showTimeout.
 func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, error) {
 	if r.To.Chat != Local {
 		return "", channels.ForGood("send to console: no chat %s", r.To.Chat)
@@ -165,16 +165,21 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 		shown := slices.Contains(c.shown, r.ID)
 		ended := c.ended
 		changed := c.changed
-		readers = slices.DeleteFunc(readers, func(k *client) bool { return !slices.Contains(c.clients, k) })
+		readers = slices.DeleteFunc(readers, func(k *client) bool {
+			return !slices.Contains(c.clients, k) || slices.Contains(k.shown, r.ID)
+		})
+		owed := late != nil && slices.ContainsFunc(c.clients, func(k *client) bool {
+			return k.waitsFor(f) && !slices.Contains(k.shown, r.ID)
+		})
 		if !shown && len(readers) == 0 {
 			readers = c.sendReply(f)
 			late = time.After(showTimeout)
 		}
 		c.mu.Unlock()
 		switch {
-		case shown:
+		case shown && !owed:
 			return channels.Receipt(r.ID), nil
-		case ended && len(readers) == 0:
+		case ended && !shown && len(readers) == 0:
 			return "", errNoReader
 		}
 		select {
@@ -184,6 +189,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 			for _, k := range readers {
 				k.conn.close()
 			}
+			late = nil
 		}
 	}
 	return "", errNoReader
@@ -242,7 +248,7 @@ var errNoReader = &channels.Error{After: retryDelay, Err: errors.New("send to co
 // up the answers behind it. It returns the clients. The caller holds mu.
 func (c *Channel) sendReply(f frame) []*client {
 	readers := slices.DeleteFunc(slices.Clone(c.clients), func(k *client) bool {
-		return k.pipe && !slices.Contains(f.To, k.lastMessage)
+		return k.pipe && !k.waitsFor(f)
 	})
 	if len(readers) == 0 {
 		readers = slices.Clone(c.clients)
@@ -323,7 +329,10 @@ func (c *Channel) serve(ctx context.Context, conn net.Conn, deliver chat.Deliver
 		case frameMessage:
 			c.receive(ctx, k, f, deliver)
 		case frameShown:
-			c.update(func() { c.shown = remember(c.shown, f.ID) })
+			c.update(func() {
+				c.shown = remember(c.shown, f.ID)
+				k.shown = remember(k.shown, f.ID)
+			})
 			k.conn.send(frame{Kind: frameTaken, ID: f.ID})
 		}
 	})
@@ -370,7 +379,9 @@ func (c *Channel) receive(ctx context.Context, k *client, f frame, deliver chat.
 		k.refused = true
 		c.cfg.Log.Warn("message from console not taken", "id", f.ID, "err", err)
 		k.conn.close()
-	case !k.pipe:
+	case k.pipe:
+		k.conn.send(frame{Kind: frameStored, ID: f.ID})
+	default:
 		k.conn.send(frame{Kind: frameTaken, ID: f.ID})
 	}
 }
@@ -388,16 +399,22 @@ func (c *Channel) deliver(ctx context.Context, k *client, f frame, deliver chat.
 		From: chat.Sender{ID: Owner, Name: Owner},
 		Text: f.Text,
 		Time: time.Now(),
+
+		Again: f.Again,
 	})
 }
 
 // A client is a connected client as the gateway sees it.
 type client struct {
 	conn        *frameConn
-	pipe        bool   // it is sent no drafts and no steps; guarded by Channel.mu
-	lastMessage string // ID; guarded by Channel.mu
-	refused     bool   // a message was not taken; used by the reading goroutine only
+	pipe        bool     // it is sent no drafts and no steps; guarded by Channel.mu
+	lastMessage string   // ID; guarded by Channel.mu
+	shown       []string // IDs of the latest replies that it has shown; guarded by Channel.mu
+	refused     bool     // a message was not taken; used by the reading goroutine only
 }
+
+// waitsFor reports whether k is a pipe that f answers. The caller holds Channel.mu.
+func (k *client) waitsFor(f frame) bool { return k.pipe && slices.Contains(f.To, k.lastMessage) }
 
 // A sentReply is a reply with those of the connected clients that it was sent to.
 type sentReply struct {

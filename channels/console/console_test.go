@@ -370,6 +370,54 @@ func TestPipeIsAnsweredAfterAnother(t *testing.T) {
 	}
 }
 
+// An answer that a terminal has shown is not sent before the pipe that waits for it has shown it, too: a gateway that is
+// killed in between would not know that somebody waits. A pipe that does not read is waited for no longer than a terminal.
+func TestPipeIsOwedTheAnswer(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+			asks, other := h.connect(ctx, asPipe), h.connect(ctx, asTerminal)
+			id := asks.sendMessage("hi")
+			for _, g := range []rawClient{asks, other} {
+				_, hangUp := g.start(ctx)
+				defer hangUp()
+			}
+			<-h.heard
+			sent := make(chan error, 1)
+			began := time.Now()
+			go func() {
+				_, err := h.Send(ctx, chat.Reply{ID: "r", To: here, Quote: id, Text: "ho"})
+				sent <- err
+			}()
+			for range 2 { // what the pipe has said, and the answer
+				if f := <-other.frames; f.Kind == frameReply {
+					other.acknowledge(f.ID)
+				}
+			}
+			<-other.frames
+			synctest.Wait()
+			if len(sent) > 0 {
+				t.Fatal("it counts as sent before the pipe has shown it")
+			}
+			if !reads {
+				if err := <-sent; err != nil || time.Since(began) != showTimeout {
+					t.Errorf("beside a pipe that does not read it was sent after %v: %v", time.Since(began), err)
+				}
+				for _, want := range []string{frameReply, frameLost, frameReply} { // and it has it when it reads again
+					if f := <-asks.frames; f.Kind != want {
+						t.Errorf("got %+v, want %s", f, want)
+					}
+				}
+				return
+			}
+			asks.acknowledge((<-asks.frames).ID)
+			<-asks.frames
+			if err := <-sent; err != nil || time.Since(began) > 0 {
+				t.Errorf("sent after %v: %v", time.Since(began), err)
+			}
+		})
+	}
+}
+
 // A reply that waited for somebody, as after a restart, reaches a pipe that asks again only once:
 // not for its hello and for its message.
 func TestPipeIsAnsweredOnce(t *testing.T) {

@@ -15,6 +15,7 @@ type frame struct {
 	ID    string   `json:"id,omitempty"`
 	To    []string `json:"to,omitempty"` // of a reply: IDs of the messages it answers
 	Text  string   `json:"text,omitempty"`
+	Again bool     `json:"again,omitempty"` // of a message: the gateway has said that it is stored
 	Files []string `json:"files,omitempty"`
 
 	Failed bool   `json:"failed,omitempty"` // of a reply: it explains why there is no answer
@@ -26,6 +27,7 @@ type frame struct {
 const (
 	frameHello    = "hello"    // client, first and once: ID is asTerminal or asPipe
 	frameMessage  = "say"      // client: a message
+	frameStored   = "stored"   // gateway, to a pipe: message ID is stored, and not answered yet
 	frameTaken    = "taken"    // gateway: message ID is stored or was an answer; or reply ID was acknowledged
 	frameReply    = "reply"    // gateway: a reply, to be acknowledged
 	frameShown    = "got"      // client: acknowledges reply ID, which was shown

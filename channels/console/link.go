@@ -72,6 +72,9 @@ func (l *link) useConnection(ctx context.Context, conn net.Conn) (received bool)
 		switch {
 		case f.Kind == frameTaken:
 			l.settle(f.ID)
+		case f.Kind == frameStored:
+			l.noteStored(f.ID)
+			return
 		case (f.Kind == frameReply || f.Kind == frameDraft || f.Kind == frameStep) && l.wasShown(f.ID):
 			if f.Kind == frameReply {
 				fc.send(frame{Kind: frameShown, ID: f.ID})
@@ -124,6 +127,16 @@ func (l *link) settle(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unsettled = slices.DeleteFunc(l.unsettled, func(f frame) bool { return f.ID == id })
+}
+
+// noteStored notes that the gateway has the message id. It is sent again all the same until it is answered: with that,
+// the next gateway knows who waits for the answer.
+func (l *link) noteStored(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.unsettled {
+		l.unsettled[i].Again = l.unsettled[i].Again || l.unsettled[i].ID == id
+	}
 }
 
 func (l *link) countUnsettled() int {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/channels"
@@ -68,9 +70,9 @@ func startAsking(t *testing.T, s store.Store) *askingGateway {
 func answer(ctx context.Context, hub *channels.Hub, m chat.Message) {
 	r := m.Reply()
 	r.Text = "echo: " + m.Text
-	if m.Text == "do it" {
+	if strings.HasPrefix(m.Text, "do it") {
 		c, err := hub.Questions().Ask(ctx, chat.Reply{ID: "ask:1", To: m.At, Text: "Shall I?",
-			Ask: &chat.Question{ID: "q1", Choices: []string{"Yes", "No"}, Whom: m.From.ID}})
+			Ask: &chat.Question{ID: "q1", Choices: []string{"Yes", "No"}, Whom: m.From.ID, Free: m.Text == "do it somehow"}})
 		if err != nil {
 			return
 		}
@@ -111,6 +113,51 @@ func TestAnswerSettlesLineOfPipe(t *testing.T) {
 		}
 		if out, _, err := g.pipe(t.Context(), "n", "hello"); err != nil || out != "echo: hello\n" {
 			t.Errorf("after its answer, the pipe was told %q, %v", out, err)
+		}
+	})
+}
+
+// A message that a pipe sends again, because its connection broke, does not answer the question that the agent has asked
+// about it meanwhile, at another terminal: the pipe would end without an answer, as if all was well.
+func TestRepeatedMessageAnswersNoQuestion(t *testing.T) {
+	timetest.Test(t, func(t *testing.T) {
+		s := mem.New()
+		g := startAsking(t, s)
+		defer func() { g.stop() }()
+		terminal := &link{dial: func(ctx context.Context) (net.Conn, error) { return g.dial(ctx) }, kind: asTerminal, frames: make(chan frame)}
+		_, hangUp := terminal.start(t.Context())
+		defer hangUp()
+		next := func(kind string) frame {
+			for {
+				if f := <-terminal.frames; f.Kind == kind {
+					return f
+				}
+			}
+		}
+		var out, notes bytes.Buffer
+		done := make(chan error, 1)
+		conns := make(chan net.Conn, 9)
+		dial := func(ctx context.Context) (net.Conn, error) {
+			conn, err := g.dial(ctx)
+			conns <- conn
+			return conn, err
+		}
+		lines := make(chan string, 1)
+		lines <- "do it somehow"
+		close(lines)
+		go func() { done <- answerLines(t.Context(), dial, lines, Terminal{Out: &out, Notes: &notes}) }()
+		terminal.acknowledge(next(frameReply).ID) // the question
+		synctest.Wait()
+		(<-conns).Close()
+		<-conns
+		synctest.Wait()
+		if len(done) > 0 {
+			t.Fatalf("the pipe ended with %v, and was told %q and %q", <-done, out.String(), notes.String())
+		}
+		terminal.sendMessage("No")
+		terminal.acknowledge(next(frameReply).ID)
+		if err := <-done; err != nil || !strings.HasPrefix(out.String(), "You said No.") {
+			t.Errorf("the pipe was told %q, %v", out.String(), err)
 		}
 	})
 }
