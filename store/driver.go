@@ -38,6 +38,20 @@ type Connector interface {
 // A Dial connects to the gateway that has the Store, which listens under name.
 type Dial func(ctx context.Context, name string, c Caller) (net.Conn, error)
 
+// A Locator is a Driver that finds the gateway which has its Store, on whichever machine.
+type Locator interface {
+	// Locate returns the gateway that has the Store and listens under name, and nil if none does: then the Store can be
+	// opened. It changes nothing, and waits while one gateway takes over from another. The caller closes what it gets.
+	Locate(ctx context.Context, name string) (*Remote, error)
+}
+
+// A Remote is a gateway that has the Store of a [Locator].
+type Remote struct {
+	Name  string // describes it
+	Dial  Dial   // reaches it, or one that has taken over from it
+	Close func() error
+}
+
 // A Caller says for whom a gateway connects to another one.
 type Caller struct {
 	From   string // the address of whoever is at the other end of what it passes on

@@ -49,8 +49,7 @@ func (s *Store) standBy(ctx context.Context, cfg Config, host store.Host) error 
 	}
 	l, err := s.newLeaseAfter(locking, s.lockSubject(gatewayLock), gatewayLock, waiting)
 	if err != nil && errors.Is(context.Cause(locking), errInUse) {
-		return fmt.Errorf("the store on NATS at %s %w, %s: run this on that machine, or stop that gateway first",
-			s.address, errInUse, other)
+		return inUse(s.address, other)
 	}
 	if err != nil {
 		return fmt.Errorf("lock %q: %w", gatewayLock, err)
