@@ -69,7 +69,7 @@ func restoreCommand(c Config) *cobra.Command {
 		}
 		report, zone, kept, err := c.Restore(cmd.Context(), args[0], force)
 		if err != nil {
-			return err
+			return stores.AdviseStop(err)
 		}
 		report.Print(c.Out, zone)
 		if kept != "" {
@@ -142,7 +142,7 @@ func importCommand(c Config) *cobra.Command {
 		}
 		if yes && !plan.Nothing() {
 			if err := plan.Apply(cmd.Context(), t); err != nil {
-				return errors.Join(errors.New("nothing was imported"), err)
+				return errors.Join(errors.New("nothing was imported"), stores.AdviseStop(err))
 			}
 		}
 		if asJSON {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/gateway/stores"
 	"parley/handover"
 )
 
@@ -37,7 +38,7 @@ func moveCommand(c Config) *cobra.Command {
 			return fmt.Errorf("move %s: %w", t.DataDir, err)
 		}
 		if err := m.Do(); err != nil {
-			return fmt.Errorf("move %s: %w", t.DataDir, err)
+			return fmt.Errorf("move %s: %w", t.DataDir, stores.AdviseStop(err))
 		}
 		fmt.Fprintf(c.Out, "moved %s to %s\n", t.DataDir, to)
 		for _, change := range changes {

@@ -11,6 +11,7 @@ import (
 	"reflect"
 
 	"parley/backup"
+	"parley/cmd/gateway/endpoints"
 	"parley/handover"
 	"parley/store"
 	"parley/store/bolt"
@@ -42,17 +43,20 @@ func Copy(ctx context.Context, from, to Place, log *slog.Logger) (c CopyResult, 
 			return c, errors.New(`a store of type "mem" keeps nothing: there is nothing to copy`)
 		}
 	}
-	defer func() {
-		if locked, ok := errors.AsType[*dirlock.LockedError](err); ok && !locked.Brief {
-			err = fmt.Errorf("stop the gateway first, on all machines: %w", err)
-		}
-	}()
+	defer func() { err = AdviseStop(err) }()
 	switch {
 	case IsFile(from.Driver) && IsFile(to.Driver):
 		return c, errors.New("both configs keep the store in the file of the data folder: " +
 			"parley move brings it to another folder")
 	case reflect.DeepEqual(from.Driver, to.Driver):
 		return c, errors.New("both configs name the same store")
+	}
+	for _, s := range []Place{from, to} {
+		if err := s.checkUnused(ctx); err != nil {
+			return c, err
+		}
+	}
+	switch {
 	case IsFile(from.Driver):
 		return copyFile(ctx, from.Dir, to, log)
 	case IsFile(to.Driver):
@@ -64,6 +68,39 @@ func Copy(ctx context.Context, from, to Place, log *slog.Logger) (c CopyResult, 
 	}
 	c.Report, err = copyAll(ctx, opener(from, log), opener(to, log))
 	return c, errors.Join(err, unlock())
+}
+
+// checkUnused returns an error at once if a gateway on any machine answers from the store at p. One that runs here has
+// the lock of the data folder.
+func (p Place) checkUnused(ctx context.Context) error {
+	servers, ok := p.Driver.(store.Locator)
+	if !ok {
+		return nil
+	}
+	found, err := servers.Locate(ctx, endpoints.Admin)
+	if found == nil || err != nil {
+		return err
+	}
+	return errors.Join(&answersError{found.Name}, found.Close())
+}
+
+// An answersError says that a gateway uses a store that nobody may use.
+type answersError struct{ gateway string }
+
+// Error implements error.
+func (e *answersError) Error() string { return "a gateway answers from the store: " + e.gateway }
+
+// AdviseStop adds to err what to do if it says that a gateway uses what a command needs for itself.
+func AdviseStop(err error) error {
+	locked, isLocked := errors.AsType[*dirlock.LockedError](err)
+	_, answers := errors.AsType[*answersError](err)
+	switch {
+	case answers, isLocked && locked.Answers != "":
+		return fmt.Errorf("stop all gateways first, on all machines: %w", err)
+	case isLocked && !locked.Brief:
+		return fmt.Errorf("stop the gateway first: %w", err)
+	}
+	return err
 }
 
 // copyFile copies the store in the folder dir, and moves it to another folder. Until the end nobody else has the lock.

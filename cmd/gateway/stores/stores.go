@@ -101,7 +101,7 @@ func (c Config) open(ctx context.Context, driver store.Driver) (store.Store, err
 	}
 	if waited {
 		c.note("")
-		c.Log.Info("the other gateway has ended; this one takes over")
+		c.Log.Info("the other gateway has ended or does not respond; this one takes over")
 	}
 	return s, nil
 }
@@ -129,7 +129,8 @@ func (c Config) note(holder string) {
 	}
 }
 
-const standingBy = "Another gateway uses the store: %s. This one stands by, and takes over when that one ends.\n"
+const standingBy = "Another gateway uses the store: %s. " +
+	"This one stands by, and takes over when that one ends or does not respond.\n"
 
 // Check is what the doctor finds: of the servers of driver, or of file if it has none.
 func Check(ctx context.Context, driver any, file doctor.Store, running doctor.Gateway) doctor.Finding {

@@ -32,8 +32,8 @@ func (e *LockedError) Error() string {
 	case e.Brief:
 		return fmt.Sprintf("%s is in use by process %d, a command that soon ends", e.Dir, e.PID)
 	case e.Answers != "":
-		return fmt.Sprintf("the gateway here, process %d, stands by while another one answers, %s: run this there",
-			e.PID, e.Answers)
+		return fmt.Sprintf("%s is in use by process %d, a gateway that stands by while another one answers: %s",
+			e.Dir, e.PID, e.Answers)
 	}
 	return fmt.Sprintf("%s is in use by process %d", e.Dir, e.PID)
 }
