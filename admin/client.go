@@ -46,7 +46,10 @@ type Client struct {
 	Zone *time.Location // of the times that are printed
 	Out  io.Writer
 
-	// Open is called when no gateway serves the socket, also if one just ended. It
+	// Elsewhere is asked when no gateway serves the socket. The client closes it. If it is nil, there is none.
+	Elsewhere Remote
+
+	// Open is called when no gateway serves the socket, also if one just ended, and none answers elsewhere. It
 	// opens a gateway that serves the socket until close is called, or waits for one
 	// that is about to start: then close is nil. If Open is nil, there is no other gateway.
 	Open func() (close func() error, err error)
@@ -57,6 +60,13 @@ type Client struct {
 	mu     sync.Mutex   // held while Open runs, which may go on when a request was interrupted
 	own    func() error // closes the gateway that Open opened; nil if there is none
 	closed bool
+}
+
+// A Remote is the gateway that answers on another machine.
+type Remote interface {
+	// Dial connects to it. Without an error, the connection is nil if there is none.
+	Dial(ctx context.Context) (net.Conn, error)
+	Close() error
 }
 
 // NewClient returns a Client that dials socket.
@@ -82,18 +92,42 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.own == nil {
-		return nil
+	var errs []error
+	if c.Elsewhere != nil {
+		errs = append(errs, c.Elsewhere.Close())
 	}
-	return c.own()
+	if c.own != nil {
+		errs = append(errs, c.own())
+	}
+	return errors.Join(errs...)
 }
+
+// dialRunning connects to the gateway that serves socket, or else to the one elsewhere, which may be nil. The error is
+// a noneError if there is none.
+func dialRunning(ctx context.Context, socket string, elsewhere Remote) (net.Conn, error) {
+	conn, err := console.Dial(ctx, socket)
+	if err == nil {
+		return conn, nil
+	}
+	if elsewhere != nil {
+		if conn, err := elsewhere.Dial(ctx); conn != nil || err != nil {
+			return conn, err
+		}
+	}
+	return nil, noneError{err}
+}
+
+// A noneError says that no gateway runs.
+type noneError struct{ error }
+
+func (e noneError) Unwrap() error { return e.error }
 
 // dial connects to the gateway that runs, or else to one that Open opens. Nothing is
 // asked of a gateway before, so none can end between the question and the dial.
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
-	conn, err := console.Dial(ctx, c.socket)
-	if err == nil {
-		return conn, nil
+	conn, err := dialRunning(ctx, c.socket, c.Elsewhere)
+	if _, none := errors.AsType[noneError](err); !none {
+		return conn, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +144,7 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 // gateway's folder itself.
 func (c *Client) Transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return console.Dial(ctx, c.socket)
+		return dialRunning(ctx, c.socket, c.Elsewhere)
 	}}
 }
 

@@ -73,6 +73,57 @@ func TestGatewayEndsWhileAsked(t *testing.T) {
 	}
 }
 
+// A remote is the gateway on another machine, if there is one.
+type remote struct {
+	dial   func(ctx context.Context) (net.Conn, error)
+	closed int
+}
+
+func (r *remote) Dial(ctx context.Context) (net.Conn, error) { return r.dial(ctx) }
+func (r *remote) Close() error {
+	r.closed++
+	return nil
+}
+
+// Where no gateway serves the socket one on another machine is asked, and the client opens none. It opens one if none
+// answers there either, and not if that cannot be known.
+func TestElsewhere(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }))
+	defer s.Close()
+	wrong := errors.New("servers out of reach")
+	for want, dial := range map[error]func(ctx context.Context) (net.Conn, error){
+		nil: func(ctx context.Context) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", s.Listener.Addr().String())
+		},
+		wrong:                 func(context.Context) (net.Conn, error) { return nil, wrong },
+		errors.ErrUnsupported: func(context.Context) (net.Conn, error) { return nil, nil },
+	} {
+		c := NewClient(filepath.Join(t.TempDir(), "admin.sock"))
+		there := &remote{dial: dial}
+		c.Elsewhere = there
+		c.Open = func() (func() error, error) { return nil, errors.ErrUnsupported }
+		if err := c.Ask(t.Context(), "GET", "/api/status", nil, nil); !errors.Is(err, want) {
+			t.Errorf("asked elsewhere: %v, want %v", err, want)
+		}
+		bridge := http.Client{Transport: c.Transport()}
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://localhost/mcp", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := bridge.Do(req)
+		if (err == nil) != (want == nil) || errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("a transport where Ask ends with %v: %v", want, err)
+		}
+		if err == nil {
+			resp.Body.Close()
+		}
+		bridge.CloseIdleConnections()
+		if err := c.Close(); err != nil || there.closed != 1 {
+			t.Errorf("Close = %v, and closes it %d times", err, there.closed)
+		}
+	}
+}
+
 // newServedClient returns a Client of a gateway that answers with do, and what it prints.
 func newServedClient(t *testing.T, do http.HandlerFunc) (*Client, *bytes.Buffer) {
 	socket := filepath.Join(t.TempDir(), "admin.sock")

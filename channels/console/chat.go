@@ -39,6 +39,11 @@ func Chat(ctx context.Context, socket string, t Terminal) error {
 	return runTerminal(ctx, dialTo(socket), t)
 }
 
+// ChatOver is [Chat] with the gateway that dial connects to.
+func ChatOver(ctx context.Context, dial func(context.Context) (net.Conn, error), t Terminal) error {
+	return runTerminal(ctx, dial, t)
+}
+
 // ErrUnanswered is returned by Chat for a pipe if the agent could not answer. The
 // reply that was shown explains why.
 var ErrUnanswered = errors.New("the message could not be answered")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ import (
 	"parley/redact"
 )
 
-// admin returns a client of the gateway that runs, or of one that receives nothing
+// admin returns a client of the gateway that runs, here or on another machine, or of one that receives nothing
 // and is open for as long as the command needs it.
 func (p *program) admin(ctx context.Context) (*admin.Client, error) {
 	c, loadErr := p.load()
@@ -28,10 +27,12 @@ func (p *program) admin(ctx context.Context) (*admin.Client, error) {
 	client := admin.NewClient(socket)
 	client.Zone = c.Zone()
 	client.Out = p.stdout
+	if loadErr != nil { // a gateway that runs here can be reached all the same
+		client.Open = func() (func() error, error) { return nil, loadErr }
+		return client, nil
+	}
+	client.Elsewhere = endpoints.NewElsewhere(c.Store.Driver, endpoints.Admin)
 	client.Open = func() (func() error, error) {
-		if loadErr != nil { // a gateway that runs can be reached all the same
-			return nil, loadErr
-		}
 		end, err := p.openGateway(ctx, c)
 		if admin.GatewayStarts(ctx, err, socket) {
 			return nil, nil
@@ -63,20 +64,10 @@ func (p *program) openGateway(ctx context.Context, c *config.Config) (end func()
 	if err := g.build(ctx, func(error) {}); err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	l, err := endpointsOf(c).ListenAdmin()
+	failed := func(err error) { g.Log.Error("commands are not answered any more", "err", err) }
+	stop, err := g.servers.ServeCommands(endpointsOf(c), g.web.HTTP(g.web.Local()), failed)
 	if err != nil {
 		return nil, errors.Join(err, g.close())
 	}
-	if err := g.servers.Add(l, g.web.HTTP(g.web.Local()), endpoints.Admin); err != nil {
-		return nil, errors.Join(err, g.close())
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		g.servers.Serve(func(err error) { g.Log.Error("commands are not answered any more", "err", err) })
-	})
-	return func() error {
-		err := g.servers.Close()
-		serving.Wait()
-		return errors.Join(err, g.close())
-	}, nil
+	return func() error { return errors.Join(stop(), g.close()) }, nil
 }

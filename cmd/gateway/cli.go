@@ -19,6 +19,7 @@ import (
 	"parley/admin/commands"
 	"parley/channels/console"
 	"parley/chat"
+	"parley/cmd/gateway/endpoints"
 	"parley/cmd/gateway/stores"
 	"parley/config"
 	"parley/host"
@@ -100,7 +101,7 @@ func (p *program) commands() *cobra.Command {
 	return root
 }
 
-// chat talks to the gateway that runs, or else to one of its own.
+// chat talks to the gateway that runs, here or on another machine, or else to one of its own.
 func (p *program) chat(ctx context.Context) error {
 	c, err := p.load()
 	running := c != nil && console.Running(ctx, console.Socket(c.DataDir))
@@ -108,6 +109,9 @@ func (p *program) chat(ctx context.Context) error {
 		return err
 	}
 	if !running {
+		if found, err := endpoints.ChatElsewhere(ctx, c.Store.Driver, p.terminal(c)); found || err != nil {
+			return err
+		}
 		err := p.serve(ctx, true)
 		if !admin.GatewayStarts(ctx, err, console.Socket(c.DataDir)) {
 			return err

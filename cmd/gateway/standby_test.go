@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,11 +35,7 @@ func newMachines(t *testing.T, chats int) *machines {
 		w.more["store"] = map[string]any{"type": "nats", "url": address}
 		w.more["workspace"] = shared
 	})
-	w := m.testGateway
-	m.other = &testGateway{
-		t: t, dir: tempDir(t), tg: w.tg, llm: w.llm, dreams: w.dreams,
-		owners: w.owners, channels: w.channels, model: w.model, more: w.more,
-	}
+	m.other = m.elsewhere()
 	second := m.other
 	t.Cleanup(func() {
 		second.kill()
@@ -46,6 +45,17 @@ func newMachines(t *testing.T, chats int) *machines {
 	})
 	m.standBy()
 	return m
+}
+
+// elsewhere returns a machine with the same config where no gateway runs.
+func (m *machines) elsewhere() *testGateway {
+	w := m.testGateway
+	third := &testGateway{
+		t: m.t, dir: tempDir(m.t), tg: w.tg, llm: w.llm, dreams: w.dreams,
+		owners: w.owners, channels: w.channels, model: w.model, more: w.more,
+	}
+	third.config()
+	return third
 }
 
 // standBy starts the other one, which waits.
@@ -147,6 +157,55 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("where one answers health ends with %d: %s", code, out)
 		}
 	})
+	t.Run("commands where none runs", func(t *testing.T) {
+		third := m.elsewhere()
+		began := time.Now()
+		out, code := third.run("", "status")
+		if !strings.Contains(out, "up since") || !strings.Contains(out, "stands by") || code != 0 {
+			t.Errorf("status ends with %d: %s", code, out)
+		}
+		if out, code := third.run("", "link", "bob"); code != 0 || !strings.Contains(out, m.base()) {
+			t.Errorf("link ends with %d: %s", code, out)
+		}
+		if out := third.status(); !strings.Contains(out, "messages not answered yet: 0") {
+			t.Errorf("chat says %s", out)
+		}
+		if took := time.Since(began); took > 15*time.Second { // a command that opens the store gives up after 20
+			t.Errorf("that took %v", took)
+		}
+		if _, err := os.Stat(filepath.Join(third.dir, "lock")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a command had the data folder for itself: %v", err)
+		}
+		if out, code := third.run("", "health"); code != exitFailure {
+			t.Errorf("health ends with %d: %s", code, out)
+		}
+	})
+	t.Run("commands that need the data for themselves", func(t *testing.T) {
+		folder := tempDir(t)
+		file := filepath.Join(folder, "file.json")
+		if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		third := m.elsewhere()
+		for _, w := range []*testGateway{m.testGateway, m.other, third} {
+			said := len(w.log.String())
+			began := time.Now()
+			_, code := w.run("", "store", "copy", file)
+			text := w.log.String()[said:]
+			if code != exitFailure || !strings.Contains(text, "stop all gateways first, on all machines: a gateway answers from the store: process ") {
+				t.Errorf("store copy ends with %d: %s", code, text)
+			}
+			if took := time.Since(began); took > 15*time.Second {
+				t.Errorf("store copy took %v", took)
+			}
+		}
+		said := len(m.other.log.String())
+		_, code := m.other.run("", "move", filepath.Join(folder, "new"))
+		if text := m.other.log.String()[said:]; code != exitFailure || strings.Contains(text, "run this there") ||
+			!strings.Contains(text, "stop all gateways first, on all machines: ") {
+			t.Errorf("move ends with %d: %s", code, text)
+		}
+	})
 	t.Run("the page where it stands by", func(t *testing.T) {
 		v := m.other.invite("ann")
 		if v.base == m.base() {
@@ -216,6 +275,9 @@ func TestTakeOver(t *testing.T) {
 		m.tell(1, "plain")
 		<-began
 		m.swap(time.Now())
+		if strings.Contains(m.log.String(), "the other gateway has ended;") {
+			t.Error("it says that the other one has ended, which stands still")
+		}
 		m.tell(0, "plain")
 		m.answered()
 		thaw()

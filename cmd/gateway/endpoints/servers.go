@@ -113,6 +113,25 @@ func (s *Servers) Serve(failed func(error)) {
 	serving.Wait()
 }
 
+// ServeCommands has h answer the commands of this machine, until stop is called. It calls failed if that ends by
+// itself.
+func (s *Servers) ServeCommands(c Config, h *http.Server, failed func(error)) (stop func() error, err error) {
+	l, err := c.ListenAdmin()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Add(l, h, Admin); err != nil {
+		return nil, err
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { s.Serve(failed) })
+	return func() error {
+		err := s.Close()
+		serving.Wait()
+		return err
+	}, nil
+}
+
 // Shutdown takes no more connections, and waits until what was asked for is answered, or ctx ends.
 func (s *Servers) Shutdown(ctx context.Context) {
 	if s.announce != nil {
