@@ -19,7 +19,12 @@ type fleet struct {
 	*siege
 	gateways []*managed
 	servers  []*natstest.Member
-	took     []time.Duration // from a blow to the one that answered until one has begun to answer
+
+	mu        sync.Mutex // guards these two
+	answering *managed   // which has begun to answer last
+	begun     int        // how often one of them has
+
+	took []time.Duration // from a blow to the one that answered until one has begun to answer
 }
 
 // A managed gateway is started again when it ends.
@@ -58,10 +63,12 @@ func newFleet(t *testing.T, chats int) *fleet {
 		g.start()
 		g.logs("standing by until it ends", 1)
 	}
+	f.answering = f.gateways[0]
 	var managers sync.WaitGroup
 	done := make(chan struct{})
 	for _, g := range f.gateways {
 		managers.Go(func() { g.manage(done) })
+		managers.Go(func() { f.watch(g, done) })
 	}
 	t.Cleanup(func() { // before the processes are killed for good
 		close(done)
@@ -103,33 +110,36 @@ func (g *managed) signal(s syscall.Signal) {
 // A gateway that begins to answer prints its banner.
 const banner = "\nweb       http://"
 
-// begun is how often the gateway has begun to answer.
-func (g *managed) begun() int { return strings.Count(g.log.String(), banner) }
-
-// answers reports whether the gateway is the one that answers, as far as its log tells.
-func (g *managed) answers() bool {
-	log := g.log.String()
-	return strings.LastIndex(log, banner) > strings.LastIndex(log, "standing by until it ends")
-}
-
-// answering returns the gateway that answers.
-func (f *fleet) answering() *managed {
-	i := slices.IndexFunc(f.gateways, (*managed).answers)
-	return f.gateways[max(i, 0)]
-}
-
-// begun is how often any gateway has begun to answer.
-func (f *fleet) begun() (n int) {
-	for _, g := range f.gateways {
-		n += g.begun()
+// watch notes whenever the gateway begins to answer, until done is closed.
+func (f *fleet) watch(g *managed, done <-chan struct{}) {
+	for n := 0; ; {
+		log, more := g.log.next()
+		if begun := strings.Count(log, banner); begun > n {
+			f.mu.Lock()
+			f.begun += begun - n
+			f.answering = g
+			f.mu.Unlock()
+			n = begun
+		}
+		select {
+		case <-more:
+		case <-done:
+			return
+		}
 	}
-	return n
+}
+
+// state returns the gateway that answers, and how often any has begun to.
+func (f *fleet) state() (answering *managed, begun int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answering, f.begun
 }
 
 // replaced waits until a gateway has begun to answer, after the one that answered was struck.
 func (f *fleet) replaced(before int, struck time.Time) {
 	f.t.Helper()
-	for f.begun() == before {
+	for _, begun := f.state(); begun == before; _, begun = f.state() {
 		if time.Since(struck) > waitTime {
 			f.t.Fatal("no gateway answers")
 		}
@@ -141,7 +151,7 @@ func (f *fleet) replaced(before int, struck time.Time) {
 // A blow is what happens to a fleet, and returns what ends it.
 type blow struct {
 	name string
-	hit  func(f *fleet, rnd *rand.Rand) (heal func())
+	hit  func(f *fleet, answering *managed, rnd *rand.Rand) (heal func())
 	// replaces says that a gateway begins to answer.
 	replaces bool
 	// lasts says that it takes half a minute where there is time.
@@ -149,36 +159,35 @@ type blow struct {
 }
 
 var blows = []blow{
-	{"the gateway that answers is killed", func(f *fleet, _ *rand.Rand) func() {
-		f.answering().signal(syscall.SIGKILL)
+	{"the gateway that answers is killed", func(_ *fleet, answering *managed, _ *rand.Rand) func() {
+		answering.signal(syscall.SIGKILL)
 		return nil
 	}, true, false},
-	{"it is told to end", func(f *fleet, _ *rand.Rand) func() {
-		f.answering().signal(syscall.SIGTERM)
+	{"it is told to end", func(_ *fleet, answering *managed, _ *rand.Rand) func() {
+		answering.signal(syscall.SIGTERM)
 		return nil
 	}, true, false},
-	{"it stands still", func(f *fleet, _ *rand.Rand) func() {
-		g := f.answering()
+	{"it stands still", func(_ *fleet, g *managed, _ *rand.Rand) func() {
 		g.signal(syscall.SIGSTOP)
 		return func() { g.signal(syscall.SIGCONT) }
 	}, true, true},
-	{"it is cut off from the servers", func(f *fleet, _ *rand.Rand) func() {
-		network := f.answering().network
+	{"it is cut off from the servers", func(_ *fleet, answering *managed, _ *rand.Rand) func() {
+		network := answering.network
 		stall(network, true)
 		return func() { stall(network, false) }
 	}, true, false},
-	{"all gateways are killed", func(f *fleet, _ *rand.Rand) func() {
+	{"all gateways are killed", func(f *fleet, _ *managed, _ *rand.Rand) func() {
 		for _, g := range f.gateways {
 			g.signal(syscall.SIGKILL)
 		}
 		return nil
 	}, false, false},
-	{"a server is killed", func(f *fleet, rnd *rand.Rand) func() {
+	{"a server is killed", func(f *fleet, _ *managed, rnd *rand.Rand) func() {
 		s := f.servers[rnd.IntN(len(f.servers))]
 		s.Kill()
 		return func() { s.Start(f.t) }
 	}, false, false},
-	{"the majority of the servers is killed", func(f *fleet, rnd *rand.Rand) func() {
+	{"the majority of the servers is killed", func(f *fleet, _ *managed, rnd *rand.Rand) func() {
 		first := rnd.IntN(len(f.servers))
 		for i, s := range f.servers {
 			if i != first {
@@ -193,7 +202,7 @@ var blows = []blow{
 			}
 		}
 	}, false, false},
-	{"one server cannot be reached", func(f *fleet, rnd *rand.Rand) func() {
+	{"one server cannot be reached", func(f *fleet, _ *managed, rnd *rand.Rand) func() {
 		i := rnd.IntN(len(f.servers))
 		for _, g := range f.gateways {
 			g.network[i].Stall(true)
@@ -204,7 +213,7 @@ var blows = []blow{
 			}
 		}
 	}, false, false},
-	{"the network is slow", func(f *fleet, rnd *rand.Rand) func() {
+	{"the network is slow", func(f *fleet, _ *managed, rnd *rand.Rand) func() {
 		d := time.Duration(20+rnd.IntN(100)) * time.Millisecond
 		delay(f.gateways, d)
 		return func() { delay(f.gateways, 0) }
@@ -247,8 +256,9 @@ func TestTortureCluster(t *testing.T) {
 		t.Log(b.name)
 		talk()
 		time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
-		before, struck := f.begun(), time.Now()
-		heal := b.hit(f, rnd)
+		answering, before := f.state()
+		struck := time.Now()
+		heal := b.hit(f, answering, rnd)
 		if b.replaces {
 			f.replaced(before, struck)
 		} else if heal != nil {

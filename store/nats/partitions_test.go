@@ -28,17 +28,18 @@ func TestPartitions(t *testing.T) {
 	all := []string{"a", "b", "c"}
 	for _, id := range all {
 		proxies[id] = natstest.StartProxy(t, srv.Addr().String())
-		leave[id] = make(chan struct{})
-		ended[id] = make(chan error, 1)
-		s := openAt(t, nats.WithLeaseTime(nats.Config{URL: proxies[id].Address()}, 3*time.Second))
+		asked, returned := make(chan struct{}), make(chan error, 1)
+		leave[id] = asked
+		ended[id] = returned
+		s := openAt(t, nats.WithLeaseTime(nats.Config{URL: proxies[id].Address()}, 6*time.Second))
 		running.Go(func() {
-			ended[id] <- partitions.Join(t.Context(), partitions.Config{
+			returned <- partitions.Join(t.Context(), partitions.Config{
 				Store: s,
-				ID:    id,
+				ID:    partitions.MemberID(id),
 				Name:  id,
 				Log:   slog.New(slog.DiscardHandler),
-				Work:  func(ctx context.Context, p int, leave <-chan struct{}) { w.work(ctx, t, id, p, leave) },
-			}, leave[id])
+				Work:  func(ctx context.Context, p int, release <-chan struct{}) { w.work(ctx, t, id, p, release) },
+			}, asked)
 		})
 	}
 	t.Cleanup(running.Wait)
@@ -62,7 +63,7 @@ type workers struct {
 	of [partitions.Count]string
 }
 
-func (w *workers) work(ctx context.Context, t *testing.T, id string, p int, leave <-chan struct{}) {
+func (w *workers) work(ctx context.Context, t *testing.T, id string, p int, release <-chan struct{}) {
 	w.mu.Lock()
 	if other := w.of[p]; other != "" {
 		t.Errorf("%s works on partition %d, and so does %s", id, p, other)
@@ -71,7 +72,7 @@ func (w *workers) work(ctx context.Context, t *testing.T, id string, p int, leav
 	w.mu.Unlock()
 	select {
 	case <-ctx.Done():
-	case <-leave:
+	case <-release:
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,6 +94,11 @@ func (w *workers) wait(t *testing.T, ids ...string) {
 func (w *workers) isDivided(ids []string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	works := slices.Compact(slices.Sorted(slices.Values(w.of[:])))
-	return slices.Equal(works, ids)
+	counts := map[string]int{}
+	for _, id := range w.of {
+		counts[id]++
+	}
+	return len(counts) == len(ids) && !slices.ContainsFunc(ids, func(id string) bool {
+		return counts[id] < partitions.Count/len(ids)
+	})
 }

@@ -2,6 +2,8 @@ package partitions_test
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,8 +33,10 @@ type engine struct {
 	// lag is how old what a read returns may be, as of a server that lags behind; nil: it is what was written last.
 	lag func() time.Duration
 
-	// late is how long after its call has ended a write may be made that nobody waits for any more; nil: it never is.
+	// late is how long after its call has ended with an error a write may be made; nil: it never is.
 	late func() time.Duration
+	// fails reports whether a write that could be made fails; nil: none does.
+	fails func() bool
 
 	mu       sync.Mutex
 	locks    map[string]holding
@@ -49,8 +53,8 @@ type version struct {
 
 // A holding is a lock that a process has.
 type holding struct {
-	fence   uint64 // 0: nobody has it
-	renewed time.Time
+	fence    uint64 // 0: nobody has it
+	renewals int
 }
 
 func newEngine() *engine {
@@ -151,7 +155,11 @@ func (b bucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 }
 
 func (b bucket) Put(ctx context.Context, key string, val []byte, rev uint64) (uint64, error) {
-	if err := b.process.write(ctx); err != nil {
+	err := b.process.write(ctx)
+	if err == nil && b.process.engine.fails != nil && b.process.engine.fails() {
+		err = errors.New("the answer was lost")
+	}
+	if err != nil {
 		if late := b.process.engine.late; late != nil {
 			time.AfterFunc(late(), func() { _, _ = b.put(context.WithoutCancel(ctx), key, val, rev) })
 		}
@@ -176,20 +184,40 @@ func (b bucket) Delete(ctx context.Context, key string) error {
 	return b.Bucket.Delete(ctx, key)
 }
 
-// Lock implements [store.Store]. A process that has been killed gives nothing back.
+func (b bucket) Keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := b.process.read(ctx); err != nil {
+			yield("", err)
+			return
+		}
+		b.Bucket.Keys(ctx, prefix)(yield)
+	}
+}
+
+// Lock implements [store.Store]. Whoever waits gets the lock once it has seen for leaseTime that nobody renews it, by its
+// own clock. A process that has been killed gives nothing back.
 func (p *process) Lock(ctx context.Context, name string) (store.Lease, error) {
+	var seen holding
+	since := time.Now()
 	for {
 		if err := p.read(ctx); err != nil {
 			return store.Lease{}, err
 		}
-		began := time.Now()
-		if err := p.write(ctx); err != nil {
-			return store.Lease{}, err
+		h := p.engine.look(name)
+		if h != seen {
+			since = time.Now()
 		}
-		if fence := p.engine.take(name, began); fence > 0 {
-			return p.hold(name, fence, began), nil
+		seen = h
+		if h.fence == 0 || time.Since(since) >= leaseTime {
+			began := time.Now()
+			if err := p.write(ctx); err != nil {
+				return store.Lease{}, err
+			}
+			if fence := p.engine.take(name, h); fence > 0 {
+				return p.hold(name, fence, began), nil
+			}
+			continue // somebody else was faster
 		}
-		p.engine.writes.Add(-1) // it was seen that the lock is not free
 		select {
 		case <-time.After(lockInterval):
 		case <-ctx.Done():
@@ -198,16 +226,30 @@ func (p *process) Lock(ctx context.Context, name string) (store.Lease, error) {
 	}
 }
 
-// take returns 0 if somebody else has the lock.
-func (e *engine) take(name string, now time.Time) (fence uint64) {
+func (e *engine) look(name string) holding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if h := e.locks[name]; h.fence > 0 && now.Sub(h.renewed) < leaseTime {
+	return e.locks[name]
+}
+
+// take returns 0 if the lock is not as it was seen any more.
+func (e *engine) take(name string, seen holding) (fence uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.locks[name] != seen {
 		return 0
 	}
 	e.fence++
-	e.locks[name] = holding{fence: e.fence, renewed: now}
+	e.locks[name] = holding{fence: e.fence}
 	return e.fence
+}
+
+// steal has whoever holds the lock lose it.
+func (e *engine) steal(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fence++
+	e.locks[name] = holding{fence: e.fence}
 }
 
 // change sets what the engine has of a lock, and reports false if somebody else has it by now.
@@ -227,7 +269,7 @@ func (p *process) hold(name string, fence uint64, confirmed time.Time) store.Lea
 	lost := make(chan struct{})
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-held.Done():
 				return
@@ -240,7 +282,7 @@ func (p *process) hold(name string, fence uint64, confirmed time.Time) store.Lea
 			switch {
 			case held.Err() != nil:
 				return
-			case err != nil, !p.engine.change(name, fence, holding{fence, began}):
+			case err != nil, !p.engine.change(name, fence, holding{fence, n}):
 				close(lost)
 				return
 			}

@@ -1,16 +1,21 @@
 // Package partitions divides work among the processes that share a Store.
 //
-// The work is in [Count] partitions, and what has the same key is always in the same one. A process that wants to do
-// work is a member. Each partition has one owner at most, which is a member. Who owns what is the assignment, one value
-// in the Store. One of the members is the coordinator: it alone changes the assignment, so that all members own about
-// the same number of partitions, and as few as possible change hands.
+// Work is split into [Count] partitions; equal keys always map to the same one. A process that does work is a member,
+// and at most one member owns a partition. Who owns what is the assignment, one value in the Store. One of the members
+// is the coordinator: it alone changes the assignment, so that all members own about the same number of partitions, and
+// as few as possible change hands.
 //
-// A member has a lock, and is alive as long as that is held. It reads the assignment again and again, begins the work
-// of a partition that it owns by now, and ends that of one which it is to leave. In its record it writes what it works
-// on, and which assignment it has read. A partition gets another owner when the one before says that it has left it,
-// or when the coordinator has got the lock of that one. So work is never done by two members at the same time,
-// whatever their clocks say, and however late they read. Whoever is coordinator next needs to know no more than what
-// is stored.
+// A member has a lock, and is alive as long as that is held. Again and again it reads the assignment, begins the work of
+// partitions that it owns by now, and ends that of partitions which it is to release. In its record it publishes what it
+// works on, and which assignment it has read. A partition gets another owner once the one before has published that it
+// does not work on it any more, or once the coordinator has got the lock of that one. No clocks are compared, and what
+// is read may be old. A process that stood still may go on for a moment after its lock is lost, as with any lock: see
+// [store.Lease].
+//
+// The coordinator has a lock of its own. A member that loses that ends as if it had lost its own lock, and gives it back
+// only when it has ended its work: so whoever gets it knows that the coordinator before has ended. It writes the
+// assignment anew before it does anything else. What a former coordinator has sent, and what arrives late, then replaces
+// nothing.
 package partitions
 
 import (
@@ -34,115 +39,123 @@ func Of(key string) int {
 	h := fnv.New64a()
 	h.Write([]byte(key))
 	sum := h.Sum64()
-	return int((sum ^ sum>>32) % Count) // the lowest bits alone are much alike for keys that are
+	return int((sum ^ sum>>32) % Count) // the low bits of FNV are poorly mixed for similar keys
 }
 
-// A Config is what a member is made of.
+// A MemberID identifies a member. It must never be used again.
+type MemberID string
+
+// Config configures a member.
 type Config struct {
-	Store store.Store
-	ID    string // of this member; no other one has it, had it, or will have it
+	Store store.Store // closed after Join has returned
+	ID    MemberID
 	Name  string // what people call its process
 	Log   *slog.Logger
 
-	// Work does the work of a partition, in a goroutine of its own. Once leave is closed it begins nothing more,
+	// Work does the work of a partition, in a goroutine of its own. Once release is closed it begins nothing more,
 	// finishes what it has begun and returns: only then another member can own the partition. When ctx ends, another
-	// one may own it already: Work writes nothing any more and returns at once.
-	Work func(ctx context.Context, partition int, leave <-chan struct{})
+	// one may own it already: Work writes nothing any more and returns at once. If it returns before it is asked to,
+	// it is soon called again.
+	Work func(ctx context.Context, partition int, release <-chan struct{})
 }
 
-// The names of what is in the Store.
+// Names in the Store.
 const (
 	assignmentKey   = "assignment"
-	coordinatorLock = "partitions"
+	coordinatorLock = "partitions coordinator"
 )
 
-func memberLock(id string) string { return "member " + id }
+func memberLock(id MemberID) string { return "member " + string(id) }
 
-const (
-	interval    = time.Second            // between two looks at the Store, of members and of the coordinator
-	gatherDelay = 100 * time.Millisecond // until more may have ended, which is then written together
-)
+// interval is between two looks at the Store, of members and of the coordinator.
+const interval = time.Second
 
-// A record is what a member says of itself.
+// A record is what a member publishes about itself.
 type record struct {
-	Name   string    `json:"name"`
-	Joined time.Time `json:"joined"`
-	Works  []int     `json:"works"`   // the partitions whose work it has not ended
-	Seen   uint64    `json:"seen"`    // the number of the assignment that it acts on
-	Leaves bool      `json:"leaving"` // it wants to own nothing any more
+	Name     string    `json:"name"`
+	Joined   time.Time `json:"joined"`
+	Working  []int     `json:"working"`  // the partitions on which it works
+	Version  uint64    `json:"version"`  // of the assignment that it had read when it worked on these
+	Draining bool      `json:"draining"` // it wants to own nothing any more
 }
 
-// hasLeft reports whether the member does not work on partition p any more, which the assignment of the number asked
-// has asked it to leave; 0: none has.
-func (r record) hasLeft(p int, asked uint64) bool {
-	return asked > 0 && r.Seen >= asked && !slices.Contains(r.Works, p)
+// hasReleased reports whether the member does not work on partition p any more, which the assignment with the version
+// asked has asked it to release; 0: none has.
+func (r record) hasReleased(p int, asked uint64) bool {
+	return asked > 0 && r.Version >= asked && !slices.Contains(r.Working, p)
 }
 
-// records returns those of all members, by ID.
+// records returns the table of those of all members, by ID.
 func records(s store.Store) store.Table[record] {
 	return store.NewTable(s.Bucket(store.BucketMembers), store.Report[record])
 }
 
 // An assignment says who owns which partitions.
 type assignment struct {
-	Number uint64   // one more than that of the assignment before
-	Owners []string // the member that owns each partition; "": nobody does
-	// Leaving has the partitions that their owners are to leave, with the number of the assignment that said so first.
-	Leaving map[int]uint64
+	Version     uint64     // one more than that of the assignment before
+	Coordinator MemberID   // who has written it
+	Owners      []MemberID // of each partition; "": nobody
+	// Releasing has the partitions that their owners are to release, with the version that asked for it first.
+	Releasing map[int]uint64
 }
 
-// assignments returns the table with the one assignment.
+// assignments returns the table of the one assignment.
 func assignments(s store.Store) store.Table[assignment] {
 	return store.NewTable(s.Bucket(store.BucketPartitions), store.Report[assignment])
 }
 
-// newAssignment returns the first assignment, in which nobody owns anything.
+// newAssignment returns one in which nobody owns anything.
 func newAssignment() assignment {
-	return assignment{Owners: make([]string, Count), Leaving: map[int]uint64{}}
+	return assignment{Owners: make([]MemberID, Count), Releasing: map[int]uint64{}}
 }
 
-// next returns the assignment that follows a, of which nothing is changed yet.
+// next returns the assignment that follows a, in which only the version differs.
 func (a assignment) next() assignment {
-	return assignment{Number: a.Number + 1, Owners: slices.Clone(a.Owners), Leaving: maps.Clone(a.Leaving)}
+	a.Version++
+	a.Owners = slices.Clone(a.Owners)
+	a.Releasing = maps.Clone(a.Releasing)
+	return a
 }
 
-// isOf reports whether member id is to do the work of partition p.
-func (a assignment) isOf(id string, p int) bool {
-	_, leaving := a.Leaving[p]
-	return a.Owners[p] == id && !leaving
+// shouldWork reports whether member id is to work on partition p.
+func (a assignment) shouldWork(id MemberID, p int) bool {
+	_, releasing := a.Releasing[p]
+	return a.Owners[p] == id && !releasing
 }
 
-// A stored is an assignment as JSON: a name is there once.
-type stored struct {
-	Number  uint64           `json:"number"`
-	Owned   map[string][]int `json:"owned"` // by member
-	Leaving map[int]uint64   `json:"leaving,omitempty"`
+// An assignmentJSON is an assignment with each member's ID written once.
+type assignmentJSON struct {
+	Version     uint64             `json:"version"`
+	Coordinator MemberID           `json:"coordinator"`
+	Owned       map[MemberID][]int `json:"owned"`
+	Releasing   map[int]uint64     `json:"releasing,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (a assignment) MarshalJSON() ([]byte, error) {
-	owned := map[string][]int{}
+	owned := map[MemberID][]int{}
 	for p, id := range a.Owners {
 		if id != "" {
 			owned[id] = append(owned[id], p)
 		}
 	}
-	return json.Marshal(stored{a.Number, owned, a.Leaving})
+	return json.Marshal(assignmentJSON{a.Version, a.Coordinator, owned, a.Releasing})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (a *assignment) UnmarshalJSON(body []byte) error {
-	var s stored
+	var s assignmentJSON
 	if err := json.Unmarshal(body, &s); err != nil {
 		return err
 	}
 	*a = newAssignment()
-	a.Number = s.Number
-	maps.Copy(a.Leaving, s.Leaving)
+	a.Version = s.Version
+	a.Coordinator = s.Coordinator
+	maps.Copy(a.Releasing, s.Releasing)
 	for id, owned := range s.Owned {
 		for _, p := range owned {
-			if p < 0 || p >= Count {
-				return fmt.Errorf("there is no partition %d", p)
+			if p < 0 || p >= Count || a.Owners[p] != "" {
+				return fmt.Errorf("partition %d of %s does not exist, or has two owners", p, id)
 			}
 			a.Owners[p] = id
 		}
