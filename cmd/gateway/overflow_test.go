@@ -15,13 +15,16 @@ import (
 	"parley/llm/llmtest"
 )
 
-// runaway is the text of an answer that would be a thousand messages on Discord.
-var runaway = strings.Repeat("This answer **does not end**, `whatever` is asked of it.\n", 36_000)
+// runaway returns the text of an answer that would be a thousand messages on Discord. It is no variable: this program
+// is also each gateway that tests start, and those would all make two megabytes first.
+func runaway() string {
+	return strings.Repeat("This answer **does not end**, `whatever` is asked of it.\n", 36_000)
+}
 
 // keepsGoing answers "go on" without end, and is obedient otherwise.
 func keepsGoing(ctx context.Context, r llmtest.Request) llmtest.Reply {
 	if spokenLast(r) == "go on" {
-		return llmtest.Reply{Text: runaway, Piece: 4 << 10} // smaller pieces keep a race detector busy for minutes
+		return llmtest.Reply{Text: runaway(), Piece: 4 << 10} // smaller pieces keep a race detector busy for minutes
 	}
 	return obedient(ctx, r)
 }
@@ -34,8 +37,8 @@ func (w *testGateway) answerKept(who chat.Person) string {
 	if err != nil || len(entries) != 1 {
 		w.t.Fatalf("%d answers of %s are kept, %v", len(entries), who, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(folder, entries[0].Name())); err != nil || string(text) != strings.TrimSpace(runaway) {
-		w.t.Errorf("%d bytes are kept of %d, %v", len(text), len(runaway), err)
+	if text, err := os.ReadFile(filepath.Join(folder, entries[0].Name())); err != nil || string(text) != strings.TrimSpace(runaway()) {
+		w.t.Errorf("%d bytes are kept of %d, %v", len(text), len(runaway()), err)
 	}
 	return who.InboxFolder() + "/answers/" + entries[0].Name()
 }
@@ -73,7 +76,7 @@ func TestRunawayAnswer(t *testing.T) {
 		w.told(who, "the file", func(texts []string) bool { return len(texts) > 10 })
 		texts := botTexts(w.tg.Chat(who))
 		w.does(who, `list_dir {"path": "."}`) // so that nothing more comes
-		if got := w.received(who); len(texts) != 11 || len(got) != 1 || got[0] != strings.TrimSpace(runaway) || texts[9] != "The rest is in the attached file." {
+		if got := w.received(who); len(texts) != 11 || len(got) != 1 || got[0] != strings.TrimSpace(runaway()) || texts[9] != "The rest is in the attached file." {
 			t.Errorf("kill %d: %d messages and %d files: number 10 is %.100q", kill, len(texts), len(got), texts[min(9, len(texts)-1)])
 		}
 		name := w.answerKept(chat.Person(fmt.Sprint("telegram:", who)))
