@@ -41,7 +41,7 @@ func TestWorker(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, context.Context){
 		"notifications": notifications, "clicked": clicked, "replaced": worker,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, webtest.Browser(t)) })
+		t.Run(name, func(t *testing.T) { test(t, webtest.WholeBrowser(t)) })
 	}
 }
 

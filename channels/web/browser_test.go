@@ -291,8 +291,13 @@ func (b *tab) until(js string) {
 	b.Fatalf("it did not come to %s (%v): %s", js, err, body)
 }
 
+// drawn waits until the page has been drawn; one in the background is not.
+const drawn = `new Promise((r) => { requestAnimationFrame(() => r(true)); setTimeout(() => r(false), 1000) })`
+
+// click clicks on what can be seen: before a page is drawn its autofocus is not done, and complains of a click.
 func (b *tab) click(css string) {
 	b.Helper()
+	_, _ = chromedp.Run(b.ctx, chromedp.Evaluate[bool](drawn, chromedp.EvalAwaitPromise)) // another page may come meanwhile
 	var err error = chromedp.ErrInvalidDimensions
 	for deadline := time.Now().Add(time.Minute); errors.Is(err, chromedp.ErrInvalidDimensions) && time.Now().Before(deadline); {
 		_, err = chromedp.Run(b.ctx, chromedp.Click(chromedp.CSS(css), chromedp.NodeVisible)) // it may be laid out anew meanwhile

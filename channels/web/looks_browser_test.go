@@ -27,12 +27,19 @@ import (
 func TestLooksInBrowser(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, test := range map[string]func(*testing.T, context.Context){
-		"files": looksIntoFiles, "files are inert": inertPreviews, "theme": choosesTheme, "no flash": noFlash, "new messages": newMessages, "edges": edges,
+		"theme": choosesTheme, "no flash": noFlash, "new messages": newMessages, "edges": edges,
 		"voice": voice, "voice refused": voiceRefused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, browser)
+		})
+	}
+	whole := webtest.WholeBrowser(t) // which shows PDFs in the page
+	for name, test := range map[string]func(*testing.T, context.Context){"files": looksIntoFiles, "files are inert": inertPreviews} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, whole)
 		})
 	}
 }
