@@ -88,8 +88,8 @@ func (c *Client) PrintStatus(ctx context.Context) error {
 	}
 	t.row("version", o.Version)
 	t.row("model", o.Model)
-	for _, one := range o.Standbys {
-		t.row("stands by", one.Name, one.Version, "since "+Moment(one.Since, c.Zone), one.Page)
+	for _, one := range o.Gateways {
+		t.row(one.State, one.Name, one.Version, "since "+Moment(one.Since, c.Zone), one.Page)
 	}
 	for _, ch := range o.Channels {
 		if ch.Name == "api" && ch.Trouble == "" && ch.Pending == 0 {

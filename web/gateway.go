@@ -30,15 +30,15 @@ type Gateway struct {
 	Dashboard     *dashboard.Dashboard
 	Pages         []layout.Pages // further pages of the owner
 
-	Model    func() string                  // the name of the model that answers
-	Reasons  func(context.Context) []string // why the gateway is not ready; empty when it is
-	Warnings func() []string                // what is insecure, or about to fail
-	Damaged  func() []string                // what cannot be read in the store; nil: unknown
-	Standbys func() []Standby               // nil: there can be none
-	Disk     func(context.Context) string   // what takes how much of the disk, in words; nil: unknown
-	Channels func(context.Context) ([]Channel, error)
-	Pairings func(context.Context) ([]admission.Pairing, error)
-	Approve  func(ctx context.Context, code string) (admission.Pairing, error)
+	Model     func() string                  // the name of the model that answers
+	Reasons   func(context.Context) []string // why the gateway is not ready; empty when it is
+	Warnings  func() []string                // what is insecure, or about to fail
+	Damaged   func() []string                // what cannot be read in the store; nil: unknown
+	Instances func() []Instance              // that share the store; nil: there can be no other
+	Disk      func(context.Context) string   // what takes how much of the disk, in words; nil: unknown
+	Channels  func(context.Context) ([]Channel, error)
+	Pairings  func(context.Context) ([]admission.Pairing, error)
+	Approve   func(ctx context.Context, code string) (admission.Pairing, error)
 
 	Usage  func(context.Context) ([]llm.Spent, error)
 	Errors func() []redact.Line // of the log, redacted (R-S26), newest first

@@ -29,22 +29,29 @@ type Overview struct {
 	Page         string              `json:"page"`    // where the web page is
 	Reasons      []string            `json:"reasons"` // why it is not ready
 	Warnings     []string            `json:"warnings"`
-	Damaged      []string            `json:"damaged,omitempty"` // what the store cannot read
-	Disk         string              `json:"disk,omitempty"`    // what takes how much of it
-	Standbys     []Standby           `json:"standbys,omitempty"`
+	Damaged      []string            `json:"damaged,omitempty"`  // what the store cannot read
+	Disk         string              `json:"disk,omitempty"`     // what takes how much of it
+	Gateways     []Instance          `json:"gateways,omitempty"` // that share the store; none if it is of one machine
 	Channels     []Channel           `json:"channels"`
 	Pairings     []admission.Pairing `json:"pairings"`
 	DeadReplies  []DeadLetter        `json:"parked"`
 	DeadMessages []DeadLetter        `json:"aside"`
 }
 
-// A Standby is a gateway that shares the store. One of them takes over when this one ends.
-type Standby struct {
-	Name    string    `json:"name"` // which process it is, and where
+// An Instance is one of the gateways that share the store. If the one that answers ends, another one takes over.
+type Instance struct {
+	Name    string    `json:"name"`  // which process it is, and where
+	State   string    `json:"state"` // Answers or StandsBy
 	Version string    `json:"version"`
-	Since   time.Time `json:"since"`          // when it began to stand by
-	Page    string    `json:"page,omitempty"` // the address at which it passes people on to this gateway; "" if at none
+	Since   time.Time `json:"since"`          // when it began to do that
+	Page    string    `json:"page,omitempty"` // the address at which it lets people in; "" if at none
 }
+
+// What an Instance does.
+const (
+	Answers  = "answers"
+	StandsBy = "stands by" // and passes people on to the one that answers
+)
 
 func (a *admin) overview(r *http.Request) (Overview, error) { return a.status(r.Context()) }
 
@@ -64,8 +71,8 @@ func (a *admin) status(ctx context.Context) (Overview, error) {
 	if gateway.Disk != nil {
 		o.Disk = gateway.Disk(ctx)
 	}
-	if gateway.Standbys != nil {
-		o.Standbys = gateway.Standbys()
+	if gateway.Instances != nil {
+		o.Gateways = gateway.Instances()
 	}
 	var errs [4]error
 	o.Channels, errs[0] = gateway.Channels(ctx)
@@ -159,7 +166,7 @@ func (p pages) attention(o Overview) []live.Part {
 			alert("Not ready", o.Reasons), alert("Warnings", o.Warnings), p.pairingTable(o.Pairings),
 		}},
 		{ID: "channels", Node: channelList(o.Channels)},
-		{ID: "standbys", Node: p.standbyTable(o.Standbys)},
+		{ID: "instances", Node: p.instanceTable(o.Gateways)},
 		{ID: "letters", Node: g.Group{p.deadReplies(o.DeadReplies), p.deadMessages(o.DeadMessages)}},
 	}
 }
@@ -245,21 +252,22 @@ func channelList(all []Channel) g.Node {
 	}))
 }
 
-// standbyTable lists the gateways that stand by, if there are any.
-func (p pages) standbyTable(all []Standby) g.Node {
+// instanceTable lists the gateways that share the store, if it can be shared.
+func (p pages) instanceTable(all []Instance) g.Node {
 	if len(all) == 0 {
 		return g.Text("")
 	}
-	rows := g.Map(all, func(one Standby) g.Node {
+	rows := g.Map(all, func(one Instance) g.Node {
 		return h.Tr(
 			layout.RowHead(g.Text(one.Name)),
+			layout.Cell(one.State),
 			layout.Cell(one.Version),
 			layout.Cell(p.formatTime(one.Since)),
 			layout.Cell(one.Page),
 		)
 	})
-	columns := []string{"Gateway", "Version", "Since", "Page"}
-	return g.Group{layout.Heading("gateways", "Gateways that stand by"), layout.Table("gateways", columns, "", rows)}
+	columns := []string{"Gateway", "State", "Version", "Since", "Page"}
+	return g.Group{layout.Heading("gateways", "Gateways"), layout.Table("gateways", columns, "", rows)}
 }
 
 func (p pages) pairingTable(all []admission.Pairing) g.Node {

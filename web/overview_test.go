@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,5 +54,26 @@ func TestDashboardAPI(t *testing.T) {
 	}](t, f.want(t, 200, asking{path: "/api/dashboard", by: f.owner(t)}))
 	if got.Turns != 2 || got.Errors != 2 || len(got.Work) != 1 || got.Work[0].Kind != "turn" || len(got.Days) != 30 || len(got.Hours) != 24 {
 		t.Errorf("it is %+v", got)
+	}
+}
+
+// The dashboard and the status show each gateway that shares the store, and what it does. Where the store is of one
+// machine they show none.
+func TestInstances(t *testing.T) {
+	f := newFace(t)
+	boss := f.owner(t)
+	page := read(t, f.want(t, 200, asking{path: "/owner", by: boss}))
+	if !regexp.MustCompile(`(?s)>Gateways</h2>.*process 1 on .*>answers<.*process 2 on .*>stands by<`).MatchString(page) {
+		t.Errorf("the dashboard has %s", page)
+	}
+	status := decoded[struct {
+		Gateways []struct{ State string }
+	}](t, f.want(t, 200, asking{path: "/api/status", by: boss}))
+	if all := status.Gateways; len(all) != 2 || all[0].State != "answers" || all[1].State != "stands by" {
+		t.Errorf("the status has %+v", all)
+	}
+	var none strings.Builder
+	if err := (pages{}).instanceTable(nil).Render(&none); err != nil || none.Len() > 0 {
+		t.Errorf("without others it is %q, %v", none.String(), err)
 	}
 }

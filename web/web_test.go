@@ -197,6 +197,12 @@ func (f *face) gateway(t testing.TB) Gateway {
 		Reasons:   func(context.Context) []string { return nil },
 		Warnings:  func() []string { return []string{evil} },
 		Disk:      func(context.Context) string { return "2.5 GB " + evil },
+		Instances: func() []Instance {
+			return []Instance{
+				{Name: "process 1 on " + evil, State: Answers, Version: evil, Since: at, Page: evil},
+				{Name: "process 2 on " + evil, State: StandsBy, Version: evil, Since: at},
+			}
+		},
 		Channels: func(context.Context) ([]Channel, error) {
 			return []Channel{{Name: evil, Trouble: evil, Pending: 3, Oldest: time.Hour}}, nil
 		},

@@ -26,7 +26,7 @@ func (g *gateway) openHTTP(ctx context.Context, hooks endpoints.Webhooks) error 
 	var front net.Listener
 	if at.Page != "" && !g.Chat {
 		var err error
-		if front, addr, err = at.ListenPage(ctx); err != nil {
+		if front, addr, err = g.servers.ListenPage(ctx, at); err != nil {
 			return err
 		}
 		g.noteOtherPort(addr)

@@ -48,7 +48,7 @@ func (o ownerAPI) view() web.Gateway {
 		Reasons:   o.reasons,
 		Warnings:  o.warnings,
 		Damaged:   o.app.verifier.Damaged,
-		Standbys:  o.app.servers.Standbys,
+		Instances: o.app.servers.Instances,
 		Disk:      o.disk,
 		Channels:  control.Watch{Hub: o.app.hub, Redact: o.app.redact}.Channels,
 		Pairings:  o.app.hub.Access().Pairings, Approve: o.app.hub.Access().Approve,

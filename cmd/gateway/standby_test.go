@@ -139,8 +139,11 @@ func TestTakeOver(t *testing.T) {
 		}
 		for _, w := range []*testGateway{m.testGateway, m.other} { // wherever it is asked, the one that answers does
 			out, code := w.run("", "status")
-			if !regexp.MustCompile(`(?m)^stands by +process \d+ on .*127\.0\.0\.1:\d+$`).MatchString(out) || code != 0 {
-				t.Errorf("status ends with %d: %s", code, out)
+			for _, each := range []string{"answers", "stands by"} {
+				row := regexp.MustCompile(`(?m)^` + each + ` +process \d+ on .* since .*127\.0\.0\.1:\d+$`)
+				if n := len(row.FindAllString(out, -1)); n != 1 || code != 0 {
+					t.Errorf("status ends with %d, and has %d rows of what %s: %s", code, n, each, out)
+				}
 			}
 		}
 		if out := m.other.status(); !strings.Contains(out, "messages not answered yet: 0") {

@@ -237,7 +237,7 @@ func Content(events string, parts []live.Part) g.Node {
 			card("Models", "models"),
 			card("Disk", "disk"),
 		),
-		part("standbys"),
+		part("instances"),
 		part("letters"),
 	)
 }

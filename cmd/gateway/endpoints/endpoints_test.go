@@ -19,6 +19,7 @@ import (
 	"parley/channels/console"
 	"parley/store"
 	"parley/store/mem"
+	"parley/web"
 )
 
 // A shared store is one whose gateways reach each other within this process.
@@ -145,7 +146,7 @@ func folder(t *testing.T) string {
 // answering runs Servers whose page and admin socket say what they are asked, and by whom.
 func answering(t *testing.T, s *shared) *Servers {
 	t.Helper()
-	servers, err := NewServers(s, false)
+	servers, err := NewServers(s, "1.2.4", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,10 +305,10 @@ func TestForwardWithoutPage(t *testing.T) {
 }
 
 // await waits until n gateways stand by.
-func await(t *testing.T, servers *Servers, n int) (all []Standby) {
+func await(t *testing.T, servers *Servers, n int) (all []web.Instance) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
-		if all = servers.Standbys(); len(all) == n {
+		if all = servers.Instances()[1:]; len(all) == n {
 			return all
 		}
 	}
@@ -315,15 +316,21 @@ func await(t *testing.T, servers *Servers, n int) (all []Standby) {
 	return nil
 }
 
-// The gateway that answers knows which others stand by, from when they begin to until they end.
+// The gateway that answers knows itself and which others stand by, from when they begin to until they end.
 func TestStandbys(t *testing.T) {
 	s := newShared()
 	servers := answering(t, s)
-	if all := servers.Standbys(); len(all) != 0 {
-		t.Errorf("%v stand by", all)
+	l, page, err := servers.ListenPage(t.Context(), Config{Page: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	all := servers.Instances()
+	if self := all[0]; len(all) != 1 || self.State != "answers" || self.Page != page || self.Version != "1.2.4" || !strings.HasPrefix(self.Name, "process ") || time.Since(self.Since) > time.Minute {
+		t.Errorf("%+v", all)
 	}
 	first, endFirst := standBy(t, s, Config{DataDir: folder(t), Page: "127.0.0.1:0"})
-	if all := await(t, servers, 1); all[0].Page != first || all[0].Version != "1.2.3" || !strings.HasPrefix(all[0].Name, "process ") || time.Since(all[0].Since) > time.Minute {
+	if all := await(t, servers, 1); all[0].Page != first || all[0].Version != "1.2.3" || all[0].State != "stands by" || !strings.HasPrefix(all[0].Name, "process ") || time.Since(all[0].Since) > time.Minute {
 		t.Errorf("%+v", all)
 	}
 	second, _ := standBy(t, s, Config{DataDir: folder(t), Page: "127.0.0.1:0"})
@@ -350,16 +357,22 @@ func TestStandbys(t *testing.T) {
 
 // With a store of one machine nobody stands by, and nothing is passed on, nor is it to a command.
 func TestServersAlone(t *testing.T) {
-	command, err := NewServers(newShared(), true)
+	command, err := NewServers(newShared(), "1", true)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if all := command.Instances(); all != nil {
+		t.Errorf("of a command there are %+v", all)
 	}
 	if l, err := command.Forwarded(Terminal); l != nil || err != nil {
 		t.Errorf("of a command Forwarded = %v, %v", l, err)
 	}
-	servers, err := NewServers(mem.New(), false)
+	servers, err := NewServers(mem.New(), "1", false)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if all := servers.Instances(); all != nil {
+		t.Errorf("there are %+v", all)
 	}
 	if l, err := servers.Forwarded(Page); l != nil || err != nil {
 		t.Errorf("Forwarded = %v, %v", l, err)

@@ -13,6 +13,7 @@ import (
 
 	"parley/response"
 	"parley/store"
+	"parley/web"
 )
 
 // patience is how long a connection waits for a gateway that answers: another one takes over in less,
@@ -42,7 +43,7 @@ func (f Forwarder) Run(ctx context.Context, dial store.Dial) {
 	var parts sync.WaitGroup
 	refuser := &http.Server{Handler: http.HandlerFunc(refuse), ReadHeaderTimeout: patience}
 	parts.Go(func() { _ = refuser.Serve(p.refused) }) // ErrServerClosed
-	parts.Go(func() { announce(ctx, newStandby(f.Version, page), dial) })
+	parts.Go(func() { announce(ctx, newInstance(web.StandsBy, f.Version, page), dial) })
 	for _, l := range all {
 		parts.Go(func() { p.serve(l) })
 	}

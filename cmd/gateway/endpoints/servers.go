@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"parley/store"
+	"parley/web"
 )
 
 // Servers answer people, commands and networks, also those that other gateways pass on.
 type Servers struct {
 	store    store.Connector // nil: nothing is passed on
+	self     web.Instance    // this gateway
 	all      []server
 	standbys Standbys
 	announce net.Listener // of standbys; nil: there can be none
@@ -25,9 +27,9 @@ type server struct {
 }
 
 // NewServers returns Servers that nobody reaches yet. Gateways that stand by pass connections on to them if in is
-// a [store.Connector], unless this is a command, which ends soon.
-func NewServers(in store.Store, brief bool) (s *Servers, err error) {
-	s = &Servers{}
+// a [store.Connector], unless this is a command, which ends soon. This program has that version.
+func NewServers(in store.Store, version string, brief bool) (s *Servers, err error) {
+	s = &Servers{self: newInstance(web.Answers, version, "")}
 	if !brief {
 		s.store, _ = in.(store.Connector)
 	}
@@ -41,6 +43,13 @@ func (s *Servers) Forwarded(name string) (net.Listener, error) {
 		return nil, nil
 	}
 	return s.store.Listen(name)
+}
+
+// ListenPage is [Config.ListenPage] that others are told of.
+func (s *Servers) ListenPage(ctx context.Context, c Config) (l net.Listener, bound string, err error) {
+	l, bound, err = c.ListenPage(ctx)
+	s.self.Page = bound
+	return l, bound, err
 }
 
 // Add has h serve the connections of l, and those that other gateways pass on under the names.
@@ -161,5 +170,10 @@ func (s *Servers) Close() error {
 	return errors.Join(errs...)
 }
 
-// Standbys returns the gateways that stand by.
-func (s *Servers) Standbys() []Standby { return s.standbys.List() }
+// Instances returns the gateways that share the store, this one first; nil if there can be no other.
+func (s *Servers) Instances() []web.Instance {
+	if s.store == nil {
+		return nil
+	}
+	return append([]web.Instance{s.self}, s.standbys.List()...)
+}

@@ -16,18 +16,15 @@ import (
 	"parley/web"
 )
 
-// A Standby describes a gateway that stands by.
-type Standby = web.Standby
-
-// newStandby describes this process, whose page is at that address.
-func newStandby(version, page string) Standby {
+// newInstance describes this process, which begins to do that now, and whose page is at that address.
+func newInstance(state, version, page string) web.Instance {
 	host, _ := os.Hostname() // "" is as good
 	name := fmt.Sprintf("process %d on %s", os.Getpid(), host)
-	return Standby{Name: name, Version: version, Since: time.Now(), Page: page}
+	return web.Instance{Name: name, State: state, Version: version, Since: time.Now(), Page: page}
 }
 
 // announce tells the gateway that answers of s, for as long as ctx goes on.
-func announce(ctx context.Context, s Standby, dial store.Dial) {
+func announce(ctx context.Context, s web.Instance, dial store.Dial) {
 	for ctx.Err() == nil {
 		_ = announceOnce(ctx, s, dial) // which gateway answers may be about to change
 		select {
@@ -38,7 +35,7 @@ func announce(ctx context.Context, s Standby, dial store.Dial) {
 }
 
 // announceOnce tells one gateway of s until the connection ends.
-func announceOnce(ctx context.Context, s Standby, dial store.Dial) error {
+func announceOnce(ctx context.Context, s web.Instance, dial store.Dial) error {
 	conn, err := dial(ctx, standby, store.Caller{At: s.Page})
 	if err != nil {
 		return err
@@ -58,7 +55,7 @@ const maxStandby = 4 << 10
 // Standbys know which gateways stand by. The zero value knows of none.
 type Standbys struct {
 	mu  sync.Mutex
-	all map[net.Conn]Standby
+	all map[net.Conn]web.Instance
 }
 
 // Serve takes in what gateways that stand by announce, until l is closed.
@@ -71,7 +68,7 @@ func (s *Standbys) Serve(l net.Listener) {
 		if err != nil {
 			return
 		}
-		s.set(conn, Standby{})
+		s.set(conn, web.Instance{})
 		open.Go(func() { s.keep(conn) })
 	}
 }
@@ -80,19 +77,20 @@ func (s *Standbys) Serve(l net.Listener) {
 func (s *Standbys) keep(conn net.Conn) {
 	defer conn.Close()
 	defer s.remove(conn)
-	var one Standby
+	var one web.Instance
 	if err := json.NewDecoder(io.LimitReader(conn, maxStandby)).Decode(&one); err != nil {
 		return
 	}
+	one.State = web.StandsBy // whatever it says
 	s.set(conn, one)
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-func (s *Standbys) set(conn net.Conn, one Standby) {
+func (s *Standbys) set(conn net.Conn, one web.Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		s.all = map[net.Conn]Standby{}
+		s.all = map[net.Conn]web.Instance{}
 	}
 	s.all[conn] = one
 }
@@ -112,7 +110,7 @@ func (s *Standbys) closeAll() {
 }
 
 // List returns those that stand by, who has waited longest first.
-func (s *Standbys) List() (all []Standby) {
+func (s *Standbys) List() (all []web.Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.all {
@@ -120,7 +118,7 @@ func (s *Standbys) List() (all []Standby) {
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(all, func(a, b Standby) int {
+	slices.SortFunc(all, func(a, b web.Instance) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
 	})
 	return all
