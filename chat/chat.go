@@ -93,6 +93,9 @@ func (m Message) Reply() Reply {
 // that the turn answers, "#", and the ID of the call.
 func ToolReplyID(call string) string { return "tool:" + call }
 
+// IsOfTool reports whether a tool sends r, in a turn whose answer follows.
+func (r Reply) IsOfTool() bool { return strings.HasPrefix(r.ID, ToolReplyID("")) }
+
 // IsPart reports whether the reply with the ID part was sent by a tool on the way to r, which answers a message.
 func (r Reply) IsPart(part string) bool {
 	message, answers := strings.CutPrefix(r.ID, "re:")

@@ -140,7 +140,7 @@ func answerLines(ctx context.Context, dial dialer, lines <-chan string, t Termin
 }
 
 // showReply writes a reply to Out if it answers the message asked, else to Notes,
-// and acknowledges it.
+// and acknowledges it. One without words only ends the answer: a tool has said it.
 func showReply(l *link, f frame, asked string, t Terminal) error {
 	if f.Kind != frameReply {
 		return nil
@@ -149,12 +149,15 @@ func showReply(l *link, f frame, asked string, t Terminal) error {
 	if slices.Contains(f.To, asked) {
 		out = t.Out
 	}
-	if out != nil {
-		if _, err := io.WriteString(out, replyText(f, out, t.Plain)+"\n"); err != nil {
+	if text := replyText(f, out, t.Plain); out != nil && text != "" {
+		if _, err := io.WriteString(out, text+"\n"); err != nil {
 			return fmt.Errorf("write an answer: %w", err)
 		}
 	}
 	l.acknowledge(f.ID)
+	if f.More {
+		return nil
+	}
 	for _, id := range f.To {
 		l.settle(id)
 	}

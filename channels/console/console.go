@@ -199,6 +199,7 @@ func (c *Channel) Send(ctx context.Context, r chat.Reply) (channels.Receipt, err
 func (c *Channel) replyFrame(r chat.Reply) frame {
 	f := frame{Kind: frameReply, ID: r.ID, To: slices.Clone(r.Also), Text: r.Text, Failed: r.Failed, Hint: r.Hint}
 	f.Asks = r.Ask != nil && !r.Ask.Say
+	f.More = r.IsOfTool()
 	if r.Quote != "" {
 		f.To = append(f.To, r.Quote)
 	}

@@ -555,6 +555,43 @@ func TestAskDuringRestart(t *testing.T) {
 	}
 }
 
+// A pipe whose message a tool answers stays until the turn has ended: what ends it, which may have no words, waits for
+// nobody else then.
+func TestPipeAnsweredByTool(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context, h *testGateway) {
+		dial := func(context.Context) (net.Conn, error) {
+			near, far := net.Pipe()
+			go h.serve(ctx, far, func(_ context.Context, m chat.Message) error {
+				h.heard <- m
+				return nil
+			})
+			return near, nil
+		}
+		var out, notes bytes.Buffer
+		done := make(chan error, 1)
+		go func() { done <- runTerminal(ctx, dial, Terminal{Text: "hi", Out: &out, Notes: &notes}) }()
+		m := <-h.heard
+		said := m.Reply()
+		said.ID = chat.ToolReplyID(m.Key() + "#c1")
+		said.Text = "hello"
+		if _, err := h.Send(ctx, said); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("it ended before the turn: %v", err)
+		default:
+		}
+		if _, err := h.Send(ctx, m.Reply()); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil || out.String() != "hello\n" || notes.Len() > 0 {
+			t.Errorf("%v, %q, beside it %q", err, out.String(), notes.String())
+		}
+	})
+}
+
 // Each line of a pipe is said once the one before is answered; the end waits for the last.
 func TestPipe(t *testing.T) {
 	leave := make(chan error, 1)

@@ -21,6 +21,7 @@ type frame struct {
 	Failed bool   `json:"failed,omitempty"` // of a reply: it explains why there is no answer
 	Hint   string `json:"hint,omitempty"`   // of a reply: how to answer the suggestions in it
 	Asks   bool   `json:"asks,omitempty"`   // of a reply: the agent waits for the answer to it
+	More   bool   `json:"more,omitempty"`   // of a reply: the same messages are answered by a later one, too
 }
 
 // The kinds of frames.
