@@ -62,7 +62,7 @@ func Folder(dir, except string) Finding {
 		return Finding{Warn, "cannot look at all files: " + err.Error(), host.AccessAdvice(err)}
 	}
 	if n := len(exposed); n > 0 {
-		advice := "start parley, which closes what is open, or run: chmod -R go-rwx " + dir
+		advice := "run: chmod -R go-rwx " + dir + "; parley does that whenever it starts"
 		return Finding{Warn, openText(dir, exposed), advice}
 	}
 	return space

@@ -15,6 +15,7 @@ import (
 	"parley/backup"
 	"parley/doctor"
 	"parley/handover"
+	"parley/host"
 	"parley/store"
 	"parley/store/bolt"
 	"parley/store/bolt/dirlock"
@@ -72,22 +73,23 @@ func (c Config) open(ctx context.Context, driver store.Driver) (store.Store, err
 		return nil, err
 	}
 	waited := false
-	host := store.Host{Log: c.Log, Brief: c.Brief || c.Chat, Stopped: c.Stopped}
+	process := store.Host{Log: c.Log, Brief: c.Brief || c.Chat, Stopped: c.Stopped}
 	waiting, end := context.WithCancel(ctx)
 	var forwarding sync.WaitGroup
-	host.Waiting = func(holder string, dial store.Dial) {
-		if host.Brief {
+	process.Waiting = func(holder string, dial store.Dial) {
+		if process.Brief {
 			return
 		}
 		if !waited {
 			fmt.Fprintf(c.Stderr, standingBy, holder)
+			host.Restrict(c.Log, c.Dir)
 			forwarding.Go(func() { c.Forward(waiting, dial) })
 		}
 		waited = true
 		c.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)
 		c.note(holder)
 	}
-	s, err := driver.Open(ctx, host)
+	s, err := driver.Open(ctx, process)
 	end()
 	forwarding.Wait()
 	if err != nil {
