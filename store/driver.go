@@ -21,8 +21,9 @@ type Host struct {
 	// a gateway on another machine lets go of the Store.
 	Brief bool
 	// Waiting is called if Open has to wait for the gateway on another machine that holder describes, and again when
-	// it waits for yet another one; may be nil. With dial the gateway that has the Store is reached (see [Connector]).
-	Waiting func(holder string, dial Dial)
+	// it waits for yet another one; may be nil. With dial the gateway that has the Store is reached (see [Connector]),
+	// and servers are what both depend on.
+	Waiting func(holder string, dial Dial, servers Remote)
 	// Stopped is called at most once, and must not block, when the Store cannot be used
 	// any more until it is opened again; may be nil.
 	Stopped func(error)
@@ -33,6 +34,12 @@ type Connector interface {
 	// Listen returns a listener for the connections that other gateways [Dial] under name. The addresses of a
 	// connection, of type [Address], are those of its Caller. The listener is to be closed before the Store.
 	Listen(name string) (net.Listener, error)
+}
+
+// A Remote is a Store on servers, which may be out of reach.
+type Remote interface {
+	// Reach asks the servers. It returns an error that says what is wrong unless they answer before ctx ends.
+	Reach(ctx context.Context) error
 }
 
 // A Dial connects to the gateway that has the Store, which listens under name.

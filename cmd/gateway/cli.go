@@ -122,17 +122,16 @@ func (p *program) chat(ctx context.Context) error {
 	return console.Chat(ctx, console.Socket(c.DataDir), p.terminal(c))
 }
 
-// health fails unless a gateway answers on the socket. It asks nothing of model
-// or network. What is wrong with a gateway that runs it prints.
+// health fails unless a gateway says that it is well. It asks nothing of model
+// or network. What else is wrong with a gateway that runs it prints.
 func (p *program) health(ctx context.Context) error {
 	c, err := p.load()
-	switch {
-	case c == nil:
+	if c == nil {
 		return err
-	case stores.StandsBy(c.DataDir, p.stdout):
-		return nil
-	case !console.Running(ctx, console.Socket(c.DataDir)):
-		return errors.New("no gateway runs with the data in " + c.DataDir)
+	}
+	err = endpoints.CheckHealth(ctx, c.DataDir)
+	if err != nil || stores.StandsBy(c.DataDir, p.stdout) {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

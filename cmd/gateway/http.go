@@ -90,8 +90,8 @@ func endpointsOf(c *config.Config) endpoints.Config {
 }
 
 // forward passes connections on to another gateway until ctx ends: this one stands by.
-func (g *gateway) forward(ctx context.Context, dial store.Dial) {
-	endpoints.Forwarder{Config: endpointsOf(g.Config), Version: host.Version(), Log: g.Log}.Run(ctx, dial)
+func (g *gateway) forward(ctx context.Context, dial store.Dial, servers store.Remote) {
+	endpoints.Forwarder{Config: endpointsOf(g.Config), Version: host.Version(), Log: g.Log}.Run(ctx, dial, servers)
 }
 
 // noteOtherPort warns if addr, where the web page is, is not where it was to be.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"parley/store/nats/natstest"
 )
 
@@ -21,6 +23,7 @@ import (
 type machines struct {
 	*siege
 	other *testGateway // stands by, or is stopped
+	nats  *server.Server
 	takes int          // how often the other one has taken over before
 	took  []time.Duration
 }
@@ -28,9 +31,9 @@ type machines struct {
 // newMachines starts both. Tests with it run beside no others: a server in this process that is kept waiting for four
 // seconds has a gateway end.
 func newMachines(t *testing.T, chats int) *machines {
-	address := natstest.Start(t, natstest.Listening(t)).ClientURL()
+	m := &machines{nats: natstest.Start(t, natstest.Listening(t))}
+	address := m.nats.ClientURL()
 	shared := tempDir(t)
-	m := &machines{}
 	m.siege = newSiege(t, "telegram", chats, func(w *testGateway) {
 		w.more["store"] = map[string]any{"type": "nats", "url": address}
 		w.more["workspace"] = shared
@@ -281,6 +284,9 @@ func TestTakeOver(t *testing.T) {
 		if strings.Contains(m.log.String(), "the other gateway has ended;") {
 			t.Error("it says that the other one has ended, which stands still")
 		}
+		if out, code := m.other.run("", "health"); code != exitFailure || !strings.Contains(m.other.log.String(), "does not answer within 5s: it stands still") {
+			t.Errorf("of one that stands still health ends with %d: %s", code, out)
+		}
 		m.tell(0, "plain")
 		m.answered()
 		thaw()
@@ -291,6 +297,18 @@ func TestTakeOver(t *testing.T) {
 		}
 	})
 	m.lift()
+	t.Run("health without servers", func(t *testing.T) {
+		m.standBy()
+		m.nats.Shutdown()
+		for _, w := range []*testGateway{m.other, m.testGateway} {
+			if out, code := w.run("", "health"); code != exitFailure {
+				t.Errorf("health ends with %d: %s", code, out)
+			}
+		}
+		if said := m.other.log.String(); !strings.Contains(said, "cannot reach the servers of its store: there is no connection to NATS at 127.0.0.1:") {
+			t.Errorf("the one that stands by says %s", said)
+		}
+	})
 	t.Logf("it took %v", m.took)
 }
 

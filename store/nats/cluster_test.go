@@ -86,7 +86,7 @@ func testStandByChangesNothing(t *testing.T, address string) {
 	defer s.Close()
 	other := cfg
 	other.Replicas = 1
-	if _, err := other.Open(ctx, store.Host{Waiting: func(string, store.Dial) { cancel() }}); !errors.Is(err, context.Canceled) {
+	if _, err := other.Open(ctx, store.Host{Waiting: func(string, store.Dial, store.Remote) { cancel() }}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Open = %v", err)
 	}
 	if text, err := cfg.Examine(t.Context()); err != nil || !strings.Contains(text, "copies of everything: 3") {

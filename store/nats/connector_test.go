@@ -41,7 +41,7 @@ func TestConnector(t *testing.T) {
 	dials := make(chan store.Dial, 1)
 	opened := make(chan store.Store, 1)
 	go func() {
-		second, err := other.Open(t.Context(), store.Host{Waiting: func(_ string, dial store.Dial) { dials <- dial }})
+		second, err := other.Open(t.Context(), store.Host{Waiting: func(_ string, dial store.Dial, _ store.Remote) { dials <- dial }})
 		if err != nil {
 			t.Error(err)
 		}

@@ -38,7 +38,7 @@ func (s *Store) standBy(ctx context.Context, cfg Config, host store.Host) error 
 	waiting := func(holder string) {
 		other = holder
 		if host.Waiting != nil {
-			host.Waiting(holder, s.dial)
+			host.Waiting(holder, s.dial, s)
 		}
 	}
 	locking := ctx
@@ -109,6 +109,17 @@ func (c *Config) Examine(ctx context.Context) (text string, err error) {
 		used = "last used by " + holder
 	}
 	return fmt.Sprintf("%scopies of everything: %d, %s", text, copies, used), nil
+}
+
+// Reach implements [store.Remote].
+func (s *Store) Reach(ctx context.Context) error {
+	if !s.conn.IsConnected() {
+		return fmt.Errorf("there is no connection to NATS at %s", s.address)
+	}
+	if _, err := s.holder(ctx, gatewayLock); err != nil {
+		return fmt.Errorf("NATS at %s does not answer: %w", s.address, err)
+	}
+	return nil
 }
 
 // replicas returns how many servers have the logs, if this version may use them.

@@ -26,7 +26,7 @@ func TestNewerFormat(t *testing.T) {
 	second := make(chan error, 1)
 	go func() {
 		again := cfg
-		s, err := again.Open(ctx, store.Host{Waiting: func(holder string, _ store.Dial) { waiting <- holder }})
+		s, err := again.Open(ctx, store.Host{Waiting: func(holder string, _ store.Dial, _ store.Remote) { waiting <- holder }})
 		if err == nil {
 			s.Close()
 		}
@@ -76,7 +76,7 @@ func TestStandBy(t *testing.T) {
 	stopped := make(chan error, 1)
 	first, err := configAt(p.Address()).Open(ctx, store.Host{
 		Stopped: func(err error) { stopped <- err },
-		Waiting: func(holder string, _ store.Dial) { t.Errorf("it waits for %s", holder) },
+		Waiting: func(holder string, _ store.Dial, _ store.Remote) { t.Errorf("it waits for %s", holder) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestStandBy(t *testing.T) {
 	second := make(chan opened, 1)
 	waiting := make(chan string, 1)
 	go func() {
-		s, err := configAt(srv.ClientURL()).Open(ctx, store.Host{Waiting: func(holder string, _ store.Dial) { waiting <- holder }})
+		s, err := configAt(srv.ClientURL()).Open(ctx, store.Host{Waiting: func(holder string, _ store.Dial, _ store.Remote) { waiting <- holder }})
 		second <- opened{s, err}
 	}()
 	if holder := <-waiting; !strings.Contains(holder, "process ") {
@@ -145,7 +145,7 @@ func TestStandByEnds(t *testing.T) {
 	}
 	defer first.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = cfg.Open(ctx, store.Host{Waiting: func(string, store.Dial) { cancel() }})
+	_, err = cfg.Open(ctx, store.Host{Waiting: func(string, store.Dial, store.Remote) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Open = %v", err)
 	}
@@ -175,7 +175,7 @@ func TestWorkAfterTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := nats.WithLeaseTime(nats.Config{URL: srv.ClientURL()}, leaseTime)
-	second, err := other.Open(ctx, store.Host{Waiting: func(string, store.Dial) { // what is begun from now on it knows, too
+	second, err := other.Open(ctx, store.Host{Waiting: func(string, store.Dial, store.Remote) { // what is begun from now on it knows, too
 		if err := first.Queue("q").Push(ctx, "id", nil); err != nil {
 			t.Error(err)
 		}

@@ -64,6 +64,16 @@ func (s *shared) Listen(name string) (net.Listener, error) {
 	return h, nil
 }
 
+// Reach implements [store.Remote].
+func (s *shared) Reach(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return errors.New("there is no connection")
+	}
+	return nil
+}
+
 // dial is a [store.Dial].
 func (s *shared) dial(_ context.Context, name string, c store.Caller) (net.Conn, error) {
 	s.mu.Lock()
@@ -124,7 +134,7 @@ func standBy(t *testing.T, s *shared, c Config) (page string, end func()) {
 		Config: c, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(l, nil)), patience: 300 * time.Millisecond,
 	}
 	var running sync.WaitGroup
-	running.Go(func() { f.Run(ctx, s.dial) })
+	running.Go(func() { f.Run(ctx, s.dial, s) })
 	end = func() {
 		cancel()
 		running.Wait()
@@ -146,7 +156,7 @@ func folder(t *testing.T) string {
 // answering runs Servers whose page and admin socket say what they are asked, and by whom.
 func answering(t *testing.T, s *shared) *Servers {
 	t.Helper()
-	servers, err := NewServers(s, "1.2.4", false)
+	servers, err := NewServers(Config{DataDir: folder(t)}, s, "1.2.4", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +179,12 @@ func answering(t *testing.T, s *shared) *Servers {
 			t.Fatal(err)
 		}
 	}
+	serve(t, servers)
+	return servers
+}
+
+// serve has the servers serve until the test ends.
+func serve(t *testing.T, servers *Servers) {
 	var serving sync.WaitGroup
 	serving.Go(func() { servers.Serve(func(err error) { t.Error(err) }) })
 	t.Cleanup(func() {
@@ -178,7 +194,6 @@ func answering(t *testing.T, s *shared) *Servers {
 		}
 		serving.Wait()
 	})
-	return servers
 }
 
 // ask returns the status and text of an answer to GET /path over a new connection.
@@ -292,7 +307,7 @@ func TestForwardWithoutPage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	f := Forwarder{Config: Config{DataDir: dir, Page: other.Addr().String()}, Version: "1", Log: slog.New(slog.NewTextHandler(l, nil))}
-	running.Go(func() { f.Run(ctx, s.dial) })
+	running.Go(func() { f.Run(ctx, s.dial, s) })
 	defer running.Wait()
 	defer cancel()
 	l.find(t, "another program uses")
@@ -357,7 +372,7 @@ func TestStandbys(t *testing.T) {
 
 // With a store of one machine nobody stands by, and nothing is passed on, nor is it to a command.
 func TestServersAlone(t *testing.T) {
-	command, err := NewServers(newShared(), "1", true)
+	command, err := NewServers(Config{DataDir: folder(t)}, newShared(), "1", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +382,7 @@ func TestServersAlone(t *testing.T) {
 	if l, err := command.Forwarded(Terminal); l != nil || err != nil {
 		t.Errorf("of a command Forwarded = %v, %v", l, err)
 	}
-	servers, err := NewServers(mem.New(), "1", false)
+	servers, err := NewServers(Config{DataDir: folder(t)}, mem.New(), "1", false)
 	if err != nil {
 		t.Fatal(err)
 	}

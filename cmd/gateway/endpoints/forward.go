@@ -29,10 +29,12 @@ type Forwarder struct {
 	patience time.Duration // for tests; 0 stands for patience
 }
 
-// Run listens at the endpoints, and passes connections on with dial until ctx ends, when they end, too.
-func (f Forwarder) Run(ctx context.Context, dial store.Dial) {
+// Run listens at the endpoints, and passes connections on with dial until ctx ends, when they end, too. It tells
+// [CheckHealth] if the servers cannot be reached.
+func (f Forwarder) Run(ctx context.Context, dial store.Dial, servers store.Remote) {
 	all, page, err := f.listen(ctx)
-	if err != nil { // the gateway is reached at the others, and at none while it stands by
+	health, errHealth := f.listenHealth()
+	if err := errors.Join(err, errHealth); err != nil { // the gateway is reached at the others, and at none while it stands by
 		f.Log.Warn("not all connections can be passed on to the gateway that answers", "err", err)
 	}
 	if page != "" {
@@ -47,7 +49,13 @@ func (f Forwarder) Run(ctx context.Context, dial store.Dial) {
 	for _, l := range all {
 		parts.Go(func() { p.serve(l) })
 	}
+	if health != nil {
+		parts.Go(func() { serveHealth(health, servers) })
+	}
 	<-ctx.Done()
+	if health != nil {
+		_ = health.Close()
+	}
 	for _, l := range all {
 		_ = l.Close() // nothing more comes in
 	}

@@ -15,6 +15,8 @@ import (
 // Servers answer people, commands and networks, also those that other gateways pass on.
 type Servers struct {
 	store    store.Connector // nil: nothing is passed on
+	remote   store.Remote    // nil: the store needs no servers
+	health   net.Listener    // see CheckHealth; nil: this is a command
 	self     web.Instance    // this gateway
 	all      []server
 	standbys Standbys
@@ -28,10 +30,15 @@ type server struct {
 
 // NewServers returns Servers that nobody reaches yet. Gateways that stand by pass connections on to them if in is
 // a [store.Connector], unless this is a command, which ends soon. This program has that version.
-func NewServers(in store.Store, version string, brief bool) (s *Servers, err error) {
+func NewServers(c Config, in store.Store, version string, brief bool) (s *Servers, err error) {
 	s = &Servers{self: newInstance(web.Answers, version, "")}
-	if !brief {
-		s.store, _ = in.(store.Connector)
+	if brief {
+		return s, nil
+	}
+	s.store, _ = in.(store.Connector)
+	s.remote, _ = in.(store.Remote)
+	if s.health, err = c.listenHealth(); err != nil {
+		return s, err
 	}
 	s.announce, err = s.Forwarded(standby)
 	return s, err
@@ -110,6 +117,9 @@ func (s *Servers) Serve(failed func(error)) {
 	if s.announce != nil {
 		serving.Go(func() { s.standbys.Serve(s.announce) })
 	}
+	if s.health != nil {
+		serving.Go(func() { serveHealth(s.health, s.remote) })
+	}
 	for _, one := range s.all {
 		for _, l := range one.listeners {
 			serving.Go(func() {
@@ -146,6 +156,9 @@ func (s *Servers) Shutdown(ctx context.Context) {
 	if s.announce != nil {
 		_ = s.announce.Close() // a listener of a store has nothing to say then
 	}
+	if s.health != nil {
+		_ = s.health.Close() // Close says what is wrong
+	}
 	var ending sync.WaitGroup
 	for _, one := range s.all {
 		ending.Go(func() { _ = one.Shutdown(ctx) }) // what is cut off comes again
@@ -166,6 +179,11 @@ func (s *Servers) Close() error {
 	}
 	if s.announce != nil {
 		errs = append(errs, s.announce.Close())
+	}
+	if s.health != nil {
+		if err := s.health.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -35,7 +35,7 @@ type Config struct {
 	Stderr  io.Writer   // told of a wait
 	Stopped func(error) // see [store.Host]
 	// Forward passes what reaches this gateway on to the one that answers, with dial, until ctx ends.
-	Forward func(ctx context.Context, dial store.Dial)
+	Forward func(ctx context.Context, dial store.Dial, servers store.Remote)
 }
 
 // IsFile reports whether driver keeps everything in a file of the data folder.
@@ -76,14 +76,14 @@ func (c Config) open(ctx context.Context, driver store.Driver) (store.Store, err
 	process := store.Host{Log: c.Log, Brief: c.Brief || c.Chat, Stopped: c.Stopped}
 	waiting, end := context.WithCancel(ctx)
 	var forwarding sync.WaitGroup
-	process.Waiting = func(holder string, dial store.Dial) {
+	process.Waiting = func(holder string, dial store.Dial, servers store.Remote) {
 		if process.Brief {
 			return
 		}
 		if !waited {
 			fmt.Fprintf(c.Stderr, standingBy, holder)
 			host.Restrict(c.Log, c.Dir)
-			forwarding.Go(func() { c.Forward(waiting, dial) })
+			forwarding.Go(func() { c.Forward(waiting, dial, servers) })
 		}
 		waited = true
 		c.Log.Info("another gateway uses the store; standing by until it ends", "gateway", holder)

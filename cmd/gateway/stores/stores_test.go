@@ -17,7 +17,7 @@ type driver struct{ waits func() }
 
 // Open implements [store.Driver].
 func (d driver) Open(_ context.Context, host store.Host) (store.Store, error) {
-	host.Waiting("process 7 on b", nil)
+	host.Waiting("process 7 on b", nil, nil)
 	d.waits()
 	return mem.New(), nil
 }
@@ -28,7 +28,7 @@ func open(t *testing.T, d driver, c Config) {
 	c.Log = slog.New(slog.DiscardHandler)
 	c.Stderr = io.Discard
 	if c.Forward == nil {
-		c.Forward = func(ctx context.Context, _ store.Dial) { <-ctx.Done() }
+		c.Forward = func(ctx context.Context, _ store.Dial, _ store.Remote) { <-ctx.Done() }
 	}
 	s, unlock, err := Open(t.Context(), d, c)
 	if err != nil {
