@@ -116,7 +116,8 @@ type gateway struct {
 	observer  *observe.Observer
 	web       *web.Server
 	servers   *endpoints.Servers
-	otherPort string // why the web page is not at http.listen; "" if it is
+	waiting   endpoints.Waiting // connections from when this gateway stood by
+	otherPort string            // why the web page is not at http.listen; "" if it is
 }
 
 // redact returns text without secrets.
@@ -228,7 +229,7 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	g.verifier = backup.NewVerifier(g.store, g.Log)
 	g.auditLog = audit.New(g.store, g.redact, g.Log)
 	var err error
-	if g.servers, err = endpoints.NewServers(endpointsOf(g.Config), g.store, host.Version(), g.Brief); err != nil {
+	if g.servers, err = endpoints.NewServers(endpointsOf(g.Config), g.waiting, g.store, host.Version(), g.Brief); err != nil {
 		return err
 	}
 	if g.stats, err = tools.OpenStats(ctx, g.store.Bucket(store.BucketToolStats), g.Log); err != nil {

@@ -24,8 +24,8 @@ func (g *gateway) openHTTP(ctx context.Context, hooks endpoints.Webhooks) error 
 	at := endpointsOf(c)
 	addr := cmp.Or(at.Page, "localhost:0") // of a chat: where its links will lead
 	var front net.Listener
+	var err error
 	if at.Page != "" && !g.Chat {
-		var err error
 		if front, addr, err = g.servers.ListenPage(ctx, at); err != nil {
 			return err
 		}
@@ -53,7 +53,6 @@ func (g *gateway) openHTTP(ctx context.Context, hooks endpoints.Webhooks) error 
 		cfg.Chat = g.browser.Serve
 		cfg.App = webchat.App(g.browser)
 	}
-	var err error
 	if g.web, err = web.New(cfg); err != nil {
 		return err
 	}
@@ -90,8 +89,8 @@ func endpointsOf(c *config.Config) endpoints.Config {
 }
 
 // forward passes connections on to another gateway until ctx ends: this one stands by.
-func (g *gateway) forward(ctx context.Context, dial store.Dial, servers store.Remote) {
-	endpoints.Forwarder{Config: endpointsOf(g.Config), Version: host.Version(), Log: g.Log}.Run(ctx, dial, servers)
+func (g *gateway) forward(ctx context.Context, dial store.Dial, to store.Remote) {
+	g.waiting = endpoints.Forwarder{Config: endpointsOf(g.Config), Version: host.Version(), Log: g.Log}.Run(ctx, dial, to)
 }
 
 // noteOtherPort warns if addr, where the web page is, is not where it was to be.

@@ -24,7 +24,7 @@ type machines struct {
 	*siege
 	other *testGateway // stands by, or is stopped
 	nats  *server.Server
-	takes int          // how often the other one has taken over before
+	takes int // how often the other one has taken over before
 	took  []time.Duration
 }
 

@@ -27,10 +27,13 @@ type shared struct {
 	store.Store
 	mu        sync.Mutex
 	listeners map[string]chan net.Conn
-	down      bool // nobody answers
+	down      bool           // nobody answers
+	missed    map[string]int // how often somebody dialled while nobody answered
 }
 
-func newShared() *shared { return &shared{Store: mem.New(), listeners: map[string]chan net.Conn{}} }
+func newShared() *shared {
+	return &shared{Store: mem.New(), listeners: map[string]chan net.Conn{}, missed: map[string]int{}}
+}
 
 func (s *shared) calls(name string) chan net.Conn {
 	s.mu.Lock()
@@ -78,6 +81,9 @@ func (s *shared) Reach(context.Context) error {
 func (s *shared) dial(_ context.Context, name string, c store.Caller) (net.Conn, error) {
 	s.mu.Lock()
 	down := s.down
+	if down {
+		s.missed[name]++
+	}
 	s.mu.Unlock()
 	if down {
 		return nil, errors.New("nobody answers")
@@ -156,7 +162,7 @@ func folder(t *testing.T) string {
 // answering runs Servers whose page and admin socket say what they are asked, and by whom.
 func answering(t *testing.T, s *shared) *Servers {
 	t.Helper()
-	servers, err := NewServers(Config{DataDir: folder(t)}, s, "1.2.4", false)
+	servers, err := NewServers(Config{DataDir: folder(t)}, nil, s, "1.2.4", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,6 +274,63 @@ func TestForward(t *testing.T) {
 	}
 }
 
+// Who waits at a gateway that stands by is answered by it once it takes over.
+func TestForwardWaiting(t *testing.T) {
+	s := newShared()
+	s.setDown(true)
+	l := &log{}
+	ctx, takeOver := context.WithCancel(t.Context())
+	defer takeOver()
+	c := Config{DataDir: folder(t), Page: "127.0.0.1:0"}
+	left := make(chan Waiting, 1)
+	go func() {
+		f := Forwarder{Config: c, Version: "1", Log: slog.New(slog.NewTextHandler(l, nil))}
+		left <- f.Run(ctx, s.dial, s)
+	}()
+	page := l.find(t, "page=")
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for network, address := range map[string]string{"tcp": page, "unix": admin.Socket(c.DataDir)} {
+		asking.Go(func() {
+			if status, text := ask(t, network, address, "a"); status != http.StatusOK || text != "here" {
+				t.Errorf("%s: %d, %q", network, status, text)
+			}
+		})
+	}
+	s.await(t, Page)
+	s.await(t, Admin)
+	takeOver()
+	servers, err := NewServers(c, <-left, s, "1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{Page, Admin} {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }
+		if err := servers.Add(l, &http.Server{Handler: http.HandlerFunc(says)}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve(t, servers)
+}
+
+// await waits until somebody has dialled under name in vain.
+func (s *shared) await(t *testing.T, name string) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+		s.mu.Lock()
+		missed := s.missed[name]
+		s.mu.Unlock()
+		if missed > 0 {
+			return
+		}
+	}
+	t.Fatalf("nobody dials %s", name)
+}
+
 // If no gateway answers, whoever asks is told so, in words, and those who ask later are passed on.
 func TestForwardRefused(t *testing.T) {
 	s := newShared()
@@ -372,7 +435,7 @@ func TestStandbys(t *testing.T) {
 
 // With a store of one machine nobody stands by, and nothing is passed on, nor is it to a command.
 func TestServersAlone(t *testing.T) {
-	command, err := NewServers(Config{DataDir: folder(t)}, newShared(), "1", true)
+	command, err := NewServers(Config{DataDir: folder(t)}, nil, newShared(), "1", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +445,7 @@ func TestServersAlone(t *testing.T) {
 	if l, err := command.Forwarded(Terminal); l != nil || err != nil {
 		t.Errorf("of a command Forwarded = %v, %v", l, err)
 	}
-	servers, err := NewServers(Config{DataDir: folder(t)}, mem.New(), "1", false)
+	servers, err := NewServers(Config{DataDir: folder(t)}, nil, mem.New(), "1", false)
 	if err != nil {
 		t.Fatal(err)
 	}

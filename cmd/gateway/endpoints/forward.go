@@ -16,9 +16,9 @@ import (
 	"parley/web"
 )
 
-// patience is how long a connection waits for a gateway that answers: another one takes over in less,
-// unless the first takes its time to end.
-const patience = 10 * time.Second
+// patience is how long a connection waits for a gateway that answers: another one takes over in less, also if the first
+// is told to end and has turns to finish, which takes less than 20 seconds (P16).
+const patience = 25 * time.Second
 
 // A Forwarder passes connections on to the gateway that answers.
 type Forwarder struct {
@@ -30,8 +30,8 @@ type Forwarder struct {
 }
 
 // Run listens at the endpoints, and passes connections on with dial until ctx ends, when they end, too. It tells
-// [CheckHealth] if the servers cannot be reached.
-func (f Forwarder) Run(ctx context.Context, dial store.Dial, servers store.Remote) {
+// [CheckHealth] if the servers cannot be reached. It returns the connections that wait for a gateway still.
+func (f Forwarder) Run(ctx context.Context, dial store.Dial, servers store.Remote) Waiting {
 	all, page, err := f.listen(ctx)
 	health, errHealth := f.listenHealth()
 	if err := errors.Join(err, errHealth); err != nil { // the gateway is reached at the others, and at none while it stands by
@@ -40,7 +40,7 @@ func (f Forwarder) Run(ctx context.Context, dial store.Dial, servers store.Remot
 	if page != "" {
 		f.Log.Info("connections are passed on to the gateway that answers", "page", page)
 	}
-	p := relay{ctx: ctx, dial: dial, patience: cmp.Or(f.patience, patience), refused: newHandoff()}
+	p := relay{ctx: ctx, dial: dial, patience: cmp.Or(f.patience, patience), refused: newHandoff(), waiting: Waiting{}}
 	p.at = store.Caller{At: page, Public: f.Public}
 	var parts sync.WaitGroup
 	refuser := &http.Server{Handler: http.HandlerFunc(refuse), ReadHeaderTimeout: patience}
@@ -61,6 +61,30 @@ func (f Forwarder) Run(ctx context.Context, dial store.Dial, servers store.Remot
 	}
 	_ = refuser.Close()
 	parts.Wait()
+	return p.waiting
+}
+
+// Waiting are connections, of which nothing was read yet, by the names under which they are passed on.
+type Waiting map[string][]net.Conn
+
+// listener returns a listener for those under name, which nobody else takes.
+func (w Waiting) listener(name string) net.Listener {
+	h := newHandoff()
+	h.conns = make(chan net.Conn, len(w[name]))
+	for _, conn := range w[name] {
+		h.conns <- conn
+	}
+	delete(w, name)
+	return h
+}
+
+// Close closes those that nobody took.
+func (w Waiting) Close() {
+	for _, all := range w {
+		for _, conn := range all {
+			conn.Close()
+		}
+	}
 }
 
 // A relay passes connections on until ctx ends.
@@ -70,6 +94,9 @@ type relay struct {
 	at       store.Caller // this gateway
 	patience time.Duration
 	refused  *handoff // connections that could not be passed on
+
+	mu      sync.Mutex
+	waiting Waiting // when ctx ended
 }
 
 // serve passes on what l accepts until it is closed.
@@ -99,9 +126,7 @@ func (p *relay) pass(conn net.Conn, name string) {
 	caller.From = conn.RemoteAddr().String()
 	there, err := p.connect(name, caller)
 	if err != nil {
-		if name == Terminal || !p.refused.give(conn) {
-			conn.Close()
-		}
+		p.leave(conn, name)
 		return
 	}
 	defer context.AfterFunc(p.ctx, func() {
@@ -112,6 +137,20 @@ func (p *relay) pass(conn net.Conn, name string) {
 	ways.Go(func() { copyAll(conn, there) })
 	ways.Go(func() { copyAll(there, conn) })
 	ways.Wait()
+}
+
+// leave leaves conn, which could not be passed on, to whoever answers it. A terminal connects again by itself.
+func (p *relay) leave(conn net.Conn, name string) {
+	switch {
+	case name == Terminal:
+		conn.Close()
+	case p.ctx.Err() != nil:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.waiting[name] = append(p.waiting[name], conn)
+	case !p.refused.give(conn):
+		conn.Close()
+	}
 }
 
 // abort closes conn so that the other end does not take what it has for all there is.
@@ -208,10 +247,17 @@ func (h *handoff) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements [net.Listener].
+// Close implements [net.Listener]. It closes what nobody has accepted.
 func (h *handoff) Close() error {
 	h.end()
-	return nil
+	for {
+		select {
+		case conn := <-h.conns:
+			conn.Close()
+		default:
+			return nil
+		}
+	}
 }
 
 // Addr implements [net.Listener].

@@ -17,6 +17,7 @@ type Servers struct {
 	store    store.Connector // nil: nothing is passed on
 	remote   store.Remote    // nil: the store needs no servers
 	health   net.Listener    // see CheckHealth; nil: this is a command
+	waiting  Waiting         // from when this gateway stood by
 	self     web.Instance    // this gateway
 	all      []server
 	standbys Standbys
@@ -30,8 +31,11 @@ type server struct {
 
 // NewServers returns Servers that nobody reaches yet. Gateways that stand by pass connections on to them if in is
 // a [store.Connector], unless this is a command, which ends soon. This program has that version.
-func NewServers(c Config, in store.Store, version string, brief bool) (s *Servers, err error) {
-	s = &Servers{self: newInstance(web.Answers, version, "")}
+// They serve those that wait, and close them if they are not served.
+func NewServers(
+	c Config, waiting Waiting, in store.Store, version string, brief bool,
+) (s *Servers, err error) {
+	s = &Servers{waiting: waiting, self: newInstance(web.Answers, version, "")}
 	if brief {
 		return s, nil
 	}
@@ -68,6 +72,9 @@ func (s *Servers) Add(l net.Listener, h *http.Server, names ...string) error {
 		errs = append(errs, err)
 		if others != nil {
 			one.listeners = append(one.listeners, others)
+		}
+		if len(s.waiting[name]) > 0 {
+			one.listeners = append(one.listeners, s.waiting.listener(name))
 		}
 	}
 	s.all = append(s.all, one)
@@ -168,6 +175,7 @@ func (s *Servers) Shutdown(ctx context.Context) {
 
 // Close ends all connections and listeners, also if Serve was never called.
 func (s *Servers) Close() error {
+	s.waiting.Close()
 	var errs []error
 	for _, one := range s.all {
 		errs = append(errs, one.Server.Close())
