@@ -229,7 +229,7 @@ func (g *gateway) openData(ctx context.Context, leave func(error)) error {
 	g.verifier = backup.NewVerifier(g.store, g.Log)
 	g.auditLog = audit.New(g.store, g.redact, g.Log)
 	var err error
-	if g.servers, err = endpoints.NewServers(endpointsOf(g.Config), g.waiting, g.store, host.Version(), g.Brief); err != nil {
+	if g.servers, err = endpoints.NewServers(endpointsOf(g.Config), g.waiting, g.store, g.Brief); err != nil {
 		return err
 	}
 	if g.stats, err = tools.OpenStats(ctx, g.store.Bucket(store.BucketToolStats), g.Log); err != nil {

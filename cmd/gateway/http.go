@@ -76,7 +76,7 @@ func (g *gateway) openHTTP(ctx context.Context, hooks endpoints.Webhooks) error 
 
 // endpointsOf returns where a gateway with the config is reached.
 func endpointsOf(c *config.Config) endpoints.Config {
-	at := endpoints.Config{DataDir: c.DataDir, Page: c.HTTP.Listen, Public: c.HTTP.PublicURL}
+	at := endpoints.Config{Version: host.Version(), DataDir: c.DataDir, Page: c.HTTP.Listen, Public: c.HTTP.PublicURL}
 	at.Webhooks = map[string]string{}
 	chosen := c.HTTP.Listen != config.DefaultListen || c.HTTP.PublicURL != "" || c.Source.Listen != ""
 	if !chosen {
@@ -89,8 +89,8 @@ func endpointsOf(c *config.Config) endpoints.Config {
 }
 
 // forward passes connections on to another gateway until ctx ends: this one stands by.
-func (g *gateway) forward(ctx context.Context, dial store.Dial, to store.Remote) {
-	g.waiting = endpoints.Forwarder{Config: endpointsOf(g.Config), Version: host.Version(), Log: g.Log}.Run(ctx, dial, to)
+func (g *gateway) forward(ctx context.Context, dial store.Dial, servers store.Remote) {
+	g.waiting = endpoints.Forwarder{Config: endpointsOf(g.Config), Log: g.Log}.Run(ctx, dial, servers)
 }
 
 // noteOtherPort warns if addr, where the web page is, is not where it was to be.

@@ -96,7 +96,7 @@ func (c *Config) Examine(ctx context.Context) (text string, err error) {
 		return "", s.explain(cfg, err)
 	}
 	text = fmt.Sprintf("NATS %s at %s, ", s.conn.ConnectedServerVersion(), s.address)
-	copies, err := s.replicas(ctx)
+	copies, err := replicas(ctx, s)
 	if isWithoutStreams(err) {
 		return text + "has nothing stored yet", nil
 	}
@@ -123,7 +123,7 @@ func (s *Store) Reach(ctx context.Context) error {
 }
 
 // replicas returns how many servers have the logs, if this version may use them.
-func (s *Store) replicas(ctx context.Context) (int, error) {
+func replicas(ctx context.Context, s *Store) (int, error) {
 	var has streamInfo
 	err := s.request(ctx, "STREAM.INFO."+s.stream("logs").name, struct{}{}, &has)
 	if err != nil {

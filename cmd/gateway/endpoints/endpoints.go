@@ -30,6 +30,7 @@ func webhook(channel string) string { return "webhook " + channel }
 
 // Config says where a gateway is reached.
 type Config struct {
+	Version  string            // of this program
 	DataDir  string            // the folder of the sockets
 	Page     string            // the address of the page; "" for none
 	Public   string            // the URL of the page, "" if that is where it is

@@ -136,8 +136,9 @@ func standBy(t *testing.T, s *shared, c Config) (page string, end func()) {
 	t.Helper()
 	l := &log{}
 	ctx, cancel := context.WithCancel(t.Context())
+	c.Version = "1.2.3"
 	f := Forwarder{
-		Config: c, Version: "1.2.3", Log: slog.New(slog.NewTextHandler(l, nil)), patience: 300 * time.Millisecond,
+		Config: c, Log: slog.New(slog.NewTextHandler(l, nil)), patience: 300 * time.Millisecond,
 	}
 	var running sync.WaitGroup
 	running.Go(func() { f.Run(ctx, s.dial, s) })
@@ -162,7 +163,7 @@ func folder(t *testing.T) string {
 // answering runs Servers whose page and admin socket say what they are asked, and by whom.
 func answering(t *testing.T, s *shared) *Servers {
 	t.Helper()
-	servers, err := NewServers(Config{DataDir: folder(t)}, nil, s, "1.2.4", false)
+	servers, err := NewServers(Config{DataDir: folder(t), Version: "1.2.4"}, nil, s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +285,7 @@ func TestForwardWaiting(t *testing.T) {
 	c := Config{DataDir: folder(t), Page: "127.0.0.1:0"}
 	left := make(chan Waiting, 1)
 	go func() {
-		f := Forwarder{Config: c, Version: "1", Log: slog.New(slog.NewTextHandler(l, nil))}
+		f := Forwarder{Config: c, Log: slog.New(slog.NewTextHandler(l, nil))}
 		left <- f.Run(ctx, s.dial, s)
 	}()
 	page := l.find(t, "page=")
@@ -300,7 +301,7 @@ func TestForwardWaiting(t *testing.T) {
 	s.await(t, Page)
 	s.await(t, Admin)
 	takeOver()
-	servers, err := NewServers(c, <-left, s, "1", false)
+	servers, err := NewServers(c, <-left, s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +370,7 @@ func TestForwardWithoutPage(t *testing.T) {
 	l := &log{}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	f := Forwarder{Config: Config{DataDir: dir, Page: other.Addr().String()}, Version: "1", Log: slog.New(slog.NewTextHandler(l, nil))}
+	f := Forwarder{Config: Config{DataDir: dir, Page: other.Addr().String()}, Log: slog.New(slog.NewTextHandler(l, nil))}
 	running.Go(func() { f.Run(ctx, s.dial, s) })
 	defer running.Wait()
 	defer cancel()
@@ -435,7 +436,7 @@ func TestStandbys(t *testing.T) {
 
 // With a store of one machine nobody stands by, and nothing is passed on, nor is it to a command.
 func TestServersAlone(t *testing.T) {
-	command, err := NewServers(Config{DataDir: folder(t)}, nil, newShared(), "1", true)
+	command, err := NewServers(Config{DataDir: folder(t)}, nil, newShared(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +446,7 @@ func TestServersAlone(t *testing.T) {
 	if l, err := command.Forwarded(Terminal); l != nil || err != nil {
 		t.Errorf("of a command Forwarded = %v, %v", l, err)
 	}
-	servers, err := NewServers(Config{DataDir: folder(t)}, nil, mem.New(), "1", false)
+	servers, err := NewServers(Config{DataDir: folder(t)}, nil, mem.New(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

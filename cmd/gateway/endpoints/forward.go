@@ -23,8 +23,7 @@ const patience = 25 * time.Second
 // A Forwarder passes connections on to the gateway that answers.
 type Forwarder struct {
 	Config
-	Version string // of this program
-	Log     *slog.Logger
+	Log *slog.Logger
 
 	patience time.Duration // for tests; 0 stands for patience
 }
@@ -34,7 +33,7 @@ type Forwarder struct {
 func (f Forwarder) Run(ctx context.Context, dial store.Dial, servers store.Remote) Waiting {
 	all, page, err := f.listen(ctx)
 	health, errHealth := f.listenHealth()
-	if err := errors.Join(err, errHealth); err != nil { // the gateway is reached at the others, and at none while it stands by
+	if err := errors.Join(err, errHealth); err != nil { // it is reached at the others, and at none while it stands by
 		f.Log.Warn("not all connections can be passed on to the gateway that answers", "err", err)
 	}
 	if page != "" {

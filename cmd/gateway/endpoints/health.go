@@ -55,8 +55,8 @@ func tellHealth(conn net.Conn, servers store.Remote) {
 	}
 }
 
-// CheckHealth asks the gateway with that data folder, also one that stands by, how it is. The error says in one sentence
-// that none runs, that it does not answer within a few seconds, or that it cannot reach the servers of its store.
+// CheckHealth asks the gateway with that data folder, also one that stands by, how it is. The error says in one
+// sentence that none runs, that it does not answer in time, or that it cannot reach the servers of its store.
 func CheckHealth(ctx context.Context, dataDir string) error {
 	conn, err := console.Dial(ctx, healthSocket(dataDir))
 	if err != nil {

@@ -23,7 +23,7 @@ func TestHealth(t *testing.T) {
 	s := newShared()
 	waits, answers := folder(t), folder(t)
 	_, end := standBy(t, s, Config{DataDir: waits, Page: "127.0.0.1:0"})
-	servers, err := NewServers(Config{DataDir: answers}, nil, s, "1", false)
+	servers, err := NewServers(Config{DataDir: answers}, nil, s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestHealth(t *testing.T) {
 // A gateway whose store is of one machine is well as long as it answers.
 func TestHealthAlone(t *testing.T) {
 	dir := folder(t)
-	servers, err := NewServers(Config{DataDir: dir}, nil, mem.New(), "1", false)
+	servers, err := NewServers(Config{DataDir: dir}, nil, mem.New(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestHealthAlone(t *testing.T) {
 // What does not answer in time is not well.
 func TestHealthSilent(t *testing.T) {
 	dir := folder(t)
-	l, err := net.Listen("unix", healthSocket(dir))
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", healthSocket(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

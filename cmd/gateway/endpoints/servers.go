@@ -30,12 +30,10 @@ type server struct {
 }
 
 // NewServers returns Servers that nobody reaches yet. Gateways that stand by pass connections on to them if in is
-// a [store.Connector], unless this is a command, which ends soon. This program has that version.
+// a [store.Connector], unless this is a command, which ends soon.
 // They serve those that wait, and close them if they are not served.
-func NewServers(
-	c Config, waiting Waiting, in store.Store, version string, brief bool,
-) (s *Servers, err error) {
-	s = &Servers{waiting: waiting, self: newInstance(web.Answers, version, "")}
+func NewServers(c Config, waiting Waiting, in store.Store, brief bool) (s *Servers, err error) {
+	s = &Servers{waiting: waiting, self: newInstance(web.Answers, c.Version, "")}
 	if brief {
 		return s, nil
 	}
