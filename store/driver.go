@@ -49,11 +49,11 @@ type Dial func(ctx context.Context, name string, c Caller) (net.Conn, error)
 type Locator interface {
 	// Locate returns the gateway that has the Store and listens under name, and nil if none does: then the Store can be
 	// opened. It changes nothing, and waits while one gateway takes over from another. The caller closes what it gets.
-	Locate(ctx context.Context, name string) (*Remote, error)
+	Locate(ctx context.Context, name string) (*Peer, error)
 }
 
-// A Remote is a gateway that has the Store of a [Locator].
-type Remote struct {
+// A Peer is a gateway that has the Store of a [Locator].
+type Peer struct {
 	Name  string // describes it
 	Dial  Dial   // reaches it, or one that has taken over from it
 	Close func() error

@@ -14,7 +14,7 @@ import (
 const dialInterval = 100 * time.Millisecond
 
 // Locate implements [store.Locator].
-func (c *Config) Locate(ctx context.Context, name string) (*store.Remote, error) {
+func (c *Config) Locate(ctx context.Context, name string) (*store.Peer, error) {
 	cfg := c.withDefaults()
 	cfg.Log = slog.New(slog.DiscardHandler)
 	s := newStore(cfg)
@@ -28,7 +28,7 @@ func (c *Config) Locate(ctx context.Context, name string) (*store.Remote, error)
 	if err != nil || holder == "" {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &store.Remote{Name: holder, Dial: s.dial, Close: s.Close}, nil
+	return &store.Peer{Name: holder, Dial: s.dial, Close: s.Close}, nil
 }
 
 // locate returns who has the lock of the gateway of s and listens under name, and "" if nobody has it, or whoever had

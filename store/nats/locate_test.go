@@ -18,7 +18,7 @@ func TestLocate(t *testing.T) {
 	p := natstest.StartProxy(t, srv.Addr().String())
 	const leaseTime = 1500 * time.Millisecond
 	ctx := t.Context()
-	locate := func(want string) *store.Remote {
+	locate := func(want string) *store.Peer {
 		t.Helper()
 		cfg := nats.WithLeaseTime(nats.Config{URL: srv.ClientURL()}, leaseTime)
 		found, err := cfg.Locate(ctx, "commands")

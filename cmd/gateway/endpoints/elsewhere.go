@@ -19,8 +19,8 @@ type Elsewhere struct {
 	closing context.Context // ends with Close
 	stop    context.CancelFunc
 
-	mu     sync.Mutex
-	remote *store.Remote // nil until it is found
+	mu   sync.Mutex
+	peer *store.Peer // nil until it is found
 }
 
 // NewElsewhere returns the gateway that has the store of driver, and serves what is reached under name. The caller
@@ -42,14 +42,14 @@ func (e *Elsewhere) Dial(ctx context.Context) (net.Conn, error) {
 	if !ok {
 		return nil, nil
 	}
-	if e.remote == nil {
-		remote, err := servers.Locate(ctx, e.name)
-		if remote == nil || err != nil {
+	if e.peer == nil {
+		peer, err := servers.Locate(ctx, e.name)
+		if peer == nil || err != nil {
 			return nil, err
 		}
-		e.remote = remote
+		e.peer = peer
 	}
-	return e.remote.Dial(ctx, e.name, store.Caller{})
+	return e.peer.Dial(ctx, e.name, store.Caller{})
 }
 
 // Close ends all connections.
@@ -57,10 +57,10 @@ func (e *Elsewhere) Close() error {
 	e.stop()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.remote == nil {
+	if e.peer == nil {
 		return nil
 	}
-	return e.remote.Close()
+	return e.peer.Close()
 }
 
 // ChatElsewhere has t talk to the gateway that has the store of driver. It returns false if there is none.
