@@ -2,20 +2,20 @@
 //
 // Work is split into [Count] partitions; equal keys always map to the same one. A process that does work is a member,
 // and at most one member owns a partition. Who owns what is the assignment, one value in the Store. One of the members
-// is the coordinator: it alone changes the assignment, so that all members own about the same number of partitions, and
-// as few as possible change hands.
+// is the coordinator: it alone changes the assignment, so that all members own about the same number of partitions,
+// and as few as possible change hands.
 //
-// A member has a lock, and is alive as long as that is held. Again and again it reads the assignment, begins the work of
-// partitions that it owns by now, and ends that of partitions which it is to release. In its record it publishes what it
-// works on, and which assignment it has read. A partition gets another owner once the one before has published that it
-// does not work on it any more, or once the coordinator has got the lock of that one. No clocks are compared, and what
-// is read may be old. A process that stood still may go on for a moment after its lock is lost, as with any lock: see
-// [store.Lease].
+// A member has a lock, and is alive as long as that is held. Again and again it reads the assignment, begins the work
+// of partitions that it owns by now, and ends that of partitions which it is to release. In its record it publishes
+// what it works on, and which assignment it has read. A partition gets another owner once the one before has published
+// that it does not work on it any more, or once the coordinator has got the lock of that one. No clocks are compared,
+// and what is read may be old. A process that stood still may go on for a moment after its lock is lost, as with any
+// lock: see [store.Lease].
 //
-// The coordinator has a lock of its own. A member that loses that ends as if it had lost its own lock, and gives it back
-// only when it has ended its work: so whoever gets it knows that the coordinator before has ended. It writes the
-// assignment anew before it does anything else. What a former coordinator has sent, and what arrives late, then replaces
-// nothing.
+// The coordinator has a lock of its own. A member that loses that ends as if it had lost its own lock, and gives it
+// back only when it has ended its work: so whoever gets it knows that the coordinator before has ended. It writes the
+// assignment anew before it does anything else. What a former coordinator has sent, and what arrives late, then
+// replaces nothing.
 package partitions
 
 import (
