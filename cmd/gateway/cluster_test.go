@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/store/nats"
 	"parley/store/nats/natstest"
 )
 
@@ -37,6 +39,7 @@ type managed struct {
 
 func newFleet(t *testing.T, chats int) *fleet {
 	f := &fleet{servers: natstest.StartMembers(t)}
+	awaitServers(t, f.servers)
 	shared := tempDir(t)
 	connect := func(w *testGateway) *managed {
 		m := &managed{testGateway: w}
@@ -81,6 +84,29 @@ func newFleet(t *testing.T, chats int) *fleet {
 		managers.Wait()
 	})
 	return f
+}
+
+// awaitServers waits until the servers have found each other: a gateway that is started before ends.
+func awaitServers(t *testing.T, servers []*natstest.Member) {
+	t.Helper()
+	var ports []int
+	for _, s := range servers {
+		ports = append(ports, s.Port)
+	}
+	cluster := nats.Config{URL: natstest.AddressOf(ports), Replicas: len(servers)}
+	ctx, cancel := context.WithTimeout(t.Context(), waitTime)
+	defer cancel()
+	for {
+		_, err := cluster.Examine(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // manage starts the gateway again whenever it ends, until done is closed.

@@ -272,7 +272,7 @@ func TestMCPGuards(t *testing.T) {
 		"wrong key":       {"parley_" + strings.Repeat("A", 52), hello, nil, http.StatusUnauthorized},
 		"other host":      {owner, hello, map[string]string{"Host": "evil.example"}, http.StatusForbidden},
 		"other site":      {owner, hello, map[string]string{"Origin": "https://evil.example"}, http.StatusForbidden},
-		"5 MB":            {owner, hello + strings.Repeat(" ", 5<<20), nil, http.StatusRequestEntityTooLarge},
+		"more than 1 MiB": {owner, hello + strings.Repeat(" ", 1<<20), nil, http.StatusRequestEntityTooLarge},
 		"no JSON":         {owner, "nonsense", nil, http.StatusBadRequest},
 		"as it should be": {owner, hello, nil, http.StatusOK},
 	} {
