@@ -36,27 +36,22 @@ type Terminal struct {
 // ErrUnanswered if one could not be answered. Any other error means that there is
 // no gateway, that it did not come back, or that ctx ended before the last answer.
 func Chat(ctx context.Context, socket string, t Terminal) error {
-	return runTerminal(ctx, dialTo(socket), t)
-}
-
-// ChatOver is [Chat] with the gateway that dial connects to.
-func ChatOver(ctx context.Context, dial func(context.Context) (net.Conn, error), t Terminal) error {
-	return runTerminal(ctx, dial, t)
+	return ChatOver(ctx, dialTo(socket), t)
 }
 
 // ErrUnanswered is returned by Chat for a pipe if the agent could not answer. The
 // reply that was shown explains why.
 var ErrUnanswered = errors.New("the message could not be answered")
 
-// A dialer connects to the gateway.
-type dialer func(context.Context) (net.Conn, error)
+// A Dialer connects to the gateway.
+type Dialer func(context.Context) (net.Conn, error)
 
-func dialTo(socket string) dialer {
+func dialTo(socket string) Dialer {
 	return func(ctx context.Context) (net.Conn, error) { return Dial(ctx, socket) }
 }
 
-// runTerminal is Chat for a gateway reached by dial.
-func runTerminal(ctx context.Context, dial dialer, t Terminal) error {
+// ChatOver is [Chat] with the gateway that dial connects to.
+func ChatOver(ctx context.Context, dial Dialer, t Terminal) error {
 	lines := make(chan string, 1)
 	switch {
 	case t.Text != "":
@@ -106,7 +101,7 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- string) error {
 }
 
 // answerLines sends the lines one by one, each once the one before is answered.
-func answerLines(ctx context.Context, dial dialer, lines <-chan string, t Terminal) error {
+func answerLines(ctx context.Context, dial Dialer, lines <-chan string, t Terminal) error {
 	l := &link{dial: dial, kind: asPipe, reconnectTimeout: pipeReconnectTimeout, frames: make(chan frame)}
 	gone, hangUp := l.start(ctx)
 	defer hangUp()

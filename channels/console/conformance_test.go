@@ -40,7 +40,7 @@ type follower struct {
 	shown []string
 }
 
-func follow(t *testing.T, dial dialer) *follower {
+func follow(t *testing.T, dial Dialer) *follower {
 	f := &follower{link: &link{dial: dial, kind: asTerminal, frames: make(chan frame)}}
 	gone, hangUp := f.start(t.Context())
 	var live sync.WaitGroup

@@ -130,7 +130,7 @@ func (c *Channel) Close() error {
 // runLocalTerminal connects the terminal of this process, in memory.
 func (c *Channel) runLocalTerminal(ctx context.Context, deliver chat.Deliver) {
 	var served sync.WaitGroup
-	err := runTerminal(c.openCtx, func(context.Context) (net.Conn, error) {
+	err := ChatOver(c.openCtx, func(context.Context) (net.Conn, error) {
 		local, remote := net.Pipe()
 		served.Go(func() { c.serve(ctx, remote, deliver) })
 		return local, nil

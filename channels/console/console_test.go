@@ -548,7 +548,7 @@ func TestAskDuringRestart(t *testing.T) {
 	}
 	var out sink
 	done := make(chan error, 1)
-	go func() { done <- runTerminal(t.Context(), dial, Terminal{Text: "hi", Out: &out}) }()
+	go func() { done <- ChatOver(t.Context(), dial, Terminal{Text: "hi", Out: &out}) }()
 	h.answer(h.expectMessage("hi"), "hello")
 	if err := wait(t, done); err != nil || out.String() != "hello\n" {
 		t.Errorf("Ask: %v, %q", err, out.String())
@@ -569,7 +569,7 @@ func TestPipeAnsweredByTool(t *testing.T) {
 		}
 		var out, notes bytes.Buffer
 		done := make(chan error, 1)
-		go func() { done <- runTerminal(ctx, dial, Terminal{Text: "hi", Out: &out, Notes: &notes}) }()
+		go func() { done <- ChatOver(ctx, dial, Terminal{Text: "hi", Out: &out, Notes: &notes}) }()
 		m := <-h.heard
 		said := m.Reply()
 		said.ID = chat.ToolReplyID(m.Key() + "#c1")

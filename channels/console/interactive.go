@@ -19,7 +19,7 @@ const (
 )
 
 // chatInteractively runs a person's chat until they leave or ctx ends.
-func chatInteractively(ctx context.Context, dial dialer, t Terminal) (err error) {
+func chatInteractively(ctx context.Context, dial Dialer, t Terminal) (err error) {
 	suggestions := greet(t)
 	k, err := openKeyboard(t.History)
 	if err != nil {

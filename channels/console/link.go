@@ -15,7 +15,7 @@ import (
 // and sends again what was not settled on the last one (P3). A client that leaves
 // when everything is settled loses nothing and is shown no reply twice.
 type link struct {
-	dial             dialer
+	dial             Dialer
 	kind             string        // asTerminal, or asPipe, whose messages are settled by their answers
 	reconnectTimeout time.Duration // until run gives up on a gateway that went away; 0: no limit
 	frames           chan frame    // from the gateway, and frameLost

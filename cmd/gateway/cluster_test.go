@@ -59,10 +59,7 @@ func newFleet(t *testing.T, chats int) *fleet {
 	f.siege = newSiege(t, "telegram", chats, func(w *testGateway) { connect(w) })
 	w := f.siege.testGateway
 	for len(f.gateways) < len(f.servers) {
-		g := connect(&testGateway{
-			t: t, dir: tempDir(t), tg: w.tg, llm: w.llm, dreams: w.dreams,
-			owners: w.owners, channels: w.channels, model: w.model,
-		})
+		g := connect(w.beside())
 		g.start()
 		g.logs("standing by until it ends", 1)
 	}
@@ -266,11 +263,6 @@ func TestTortureCluster(t *testing.T) {
 	rnd := seeded(t)
 	f := newFleet(t, 3)
 	f.slow = 30 * time.Millisecond
-	talk := func() {
-		for range 1 + rnd.IntN(3) {
-			f.tell(rnd.IntN(3), []string{"plain", "plain", "tool", "tool", "tell", "slow"}[rnd.IntN(6)])
-		}
-	}
 	var order []blow
 	for range bouts(4, 200) {
 		if len(order) == 0 { // each once before any comes again
@@ -280,7 +272,7 @@ func TestTortureCluster(t *testing.T) {
 		b := order[0]
 		order = order[1:]
 		t.Log(b.name)
-		talk()
+		f.talk(rnd)
 		time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
 		answering, before := f.state()
 		struck := time.Now()
@@ -290,7 +282,7 @@ func TestTortureCluster(t *testing.T) {
 		} else if heal != nil {
 			time.Sleep(time.Duration(rnd.IntN(8000)) * time.Millisecond)
 		}
-		talk()
+		f.talk(rnd)
 		if heal != nil {
 			if b.lasts {
 				time.Sleep(time.Until(struck.Add(time.Duration(bouts(0, 30)) * time.Second)))

@@ -144,6 +144,13 @@ func (s *siege) tell(chat int, kind string) {
 	s.say(chat, fmt.Sprintf("%s %d", kind, s.asked[chat]))
 }
 
+// talk has people write a little, in any chat.
+func (s *siege) talk(rnd *rand.Rand) {
+	for range 1 + rnd.IntN(3) {
+		s.tell(rnd.IntN(len(s.asked)), []string{"plain", "plain", "tool", "tool", "tell", "slow"}[rnd.IntN(6)])
+	}
+}
+
 // killAt arms the killer and waits until it has struck.
 func (s *siege) killAt(kill func(string) bool, provoke func()) string {
 	s.t.Helper()

@@ -52,11 +52,7 @@ func newMachines(t *testing.T, chats int) *machines {
 
 // elsewhere returns a machine with the same config where no gateway runs.
 func (m *machines) elsewhere() *testGateway {
-	w := m.testGateway
-	third := &testGateway{
-		t: m.t, dir: tempDir(m.t), tg: w.tg, llm: w.llm, dreams: w.dreams,
-		owners: w.owners, channels: w.channels, model: w.model, more: w.more,
-	}
+	third := m.beside()
 	third.config()
 	return third
 }
@@ -317,11 +313,7 @@ func TestTortureTakeOver(t *testing.T) {
 	rnd := seeded(t)
 	m := newMachines(t, 3)
 	m.slow = 30 * time.Millisecond
-	talk := func() {
-		for range 1 + rnd.IntN(3) {
-			m.tell(rnd.IntN(3), []string{"plain", "plain", "tool", "tool", "tell", "slow"}[rnd.IntN(6)])
-		}
-	}
+	talk := func() { m.talk(rnd) }
 	for range bouts(3, 200) {
 		var thaw func()
 		switch rnd.IntN(4) {

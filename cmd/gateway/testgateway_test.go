@@ -125,6 +125,14 @@ func newTestGatewayAt(t testing.TB, tg telegramtest.Config, h llmtest.Handler) *
 	return w
 }
 
+// beside returns another gateway in the same world, with the same config and data of its own.
+func (w *testGateway) beside() *testGateway {
+	return &testGateway{
+		t: w.t, dir: tempDir(w.t), tg: w.tg, llm: w.llm, dreams: w.dreams,
+		owners: w.owners, channels: w.channels, model: w.model, more: w.more,
+	}
+}
+
 // tempDir returns a folder of the test, which is removed at its end. Programs that a gateway ran which was killed may go
 // on in it for a moment.
 func tempDir(t testing.TB) string {

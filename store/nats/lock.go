@@ -131,6 +131,7 @@ type lease struct {
 	name    string
 	lost    chan struct{}
 	lose    func()             // closes lost, once
+	taken   atomic.Bool        // somebody else may have it: there is nothing to give back
 	release func()             // ends keep and gives the lock back, once
 	end     context.CancelFunc // of keep
 	ended   chan struct{}      // keep has
@@ -278,6 +279,7 @@ func (l *lease) renew(ctx context.Context) error {
 
 func (l *lease) reportLoss(why string) {
 	l.stream.store.log.Error("lock lost", "lock", l.name, "why", why)
+	l.taken.Store(true)
 	l.lose()
 }
 
@@ -285,10 +287,8 @@ func (l *lease) reportLoss(why string) {
 func (l *lease) giveBack() {
 	l.end()
 	<-l.ended
-	select {
-	case <-l.lost:
+	if l.taken.Load() {
 		return
-	default:
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 	defer cancel()

@@ -159,9 +159,9 @@ func (s *Store) shutDown() error {
 	s.tunnel.Close()
 	s.calls.Wait()
 	s.loops.Wait()
-	for _, l := range leases {
-		l.release()
+	for _, l := range leases { // its holder knows before anybody else gets it
 		l.lose()
+		l.release()
 	}
 	s.conn.Close()
 	<-s.ended

@@ -152,6 +152,35 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
+// A process that closes its Store knows that it has lost its locks before another one gets them.
+func TestCloseEndsLeases(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t, natstest.Listening(t))
+	p := natstest.StartProxy(t, srv.Addr().String())
+	ends := openAt(t, nats.WithLeaseTime(nats.Config{URL: p.Address()}, 3*time.Second))
+	other := openAt(t, nats.WithLeaseTime(nats.Config{URL: srv.ClientURL()}, 3*time.Second))
+	first, err := ends.Lock(t.Context(), "l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Delay(900 * time.Millisecond) // another one gets the lock while Close waits to hear that it is free
+	closed := make(chan error)
+	go func() { closed <- ends.Close() }()
+	second, err := other.Lock(t.Context(), "l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Unlock()
+	select {
+	case <-first.Lost:
+	default:
+		t.Error("another process has the lock, and the first was not told")
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
 // Work belongs to one process at a time. The next one gets it in its order, and is told that it may have been begun.
 func TestQueueMoves(t *testing.T) {
 	t.Parallel()

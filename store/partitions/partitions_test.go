@@ -320,26 +320,39 @@ func TestCoordinatorLockLost(t *testing.T) {
 	})
 }
 
-// TestAssignmentRemoved: nobody knows any more who works on what, so nobody begins anything that somebody may work on,
+// TestAssignmentLost: nobody knows any more who works on what, so nobody begins anything that somebody may work on,
 // before all have ended.
-func TestAssignmentRemoved(t *testing.T) {
-	timetest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		gs := c.startMany(3)
-		c.wait(gs)
-		if err := store.DeleteAll(t.Context(), c.engine.data.Bucket(store.BucketPartitions)); err != nil {
-			t.Fatal(err)
-		}
-		newcomer := c.start()
-		timetest.Sleep(time.Minute)
-		if n := c.counts()[newcomer.id]; n > 0 {
-			t.Errorf("somebody who has come since works on %d partitions", n)
-		}
-		c.stop(append(gs, newcomer))
-		gs = c.startMany(2)
-		c.wait(gs)
-		c.stop(gs)
-	})
+func TestAssignmentLost(t *testing.T) {
+	for how, lose := range map[string]func(*testing.T, store.Bucket){
+		"removed": func(t *testing.T, b store.Bucket) {
+			if err := store.DeleteAll(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"damaged": func(t *testing.T, b store.Bucket) {
+			if _, err := b.Put(t.Context(), "assignment", []byte("{"), store.Any); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(how, func(t *testing.T) { timetest.Test(t, func(t *testing.T) { testAssignmentLost(t, lose) }) })
+	}
+}
+
+func testAssignmentLost(t *testing.T, lose func(*testing.T, store.Bucket)) {
+	c := newCluster(t)
+	gs := c.startMany(3)
+	c.wait(gs)
+	lose(t, c.engine.data.Bucket(store.BucketPartitions))
+	newcomer := c.start()
+	timetest.Sleep(time.Minute)
+	if n := c.counts()[newcomer.id]; n > 0 {
+		t.Errorf("somebody who has come since works on %d partitions", n)
+	}
+	c.stop(append(gs, newcomer))
+	gs = c.startMany(2)
+	c.wait(gs)
+	c.stop(gs)
 }
 
 // TestWorkReturns: work that ends by itself is begun again, and not faster than there is to see to.

@@ -100,6 +100,11 @@ type relay struct {
 
 // serve passes on what l accepts until it is closed.
 func (p *relay) serve(l endpoint) {
+	acceptAll(l, func(conn net.Conn) { p.pass(conn, l.name) })
+}
+
+// acceptAll calls handle with each connection that l accepts, until l is closed and each call has returned.
+func acceptAll(l net.Listener, handle func(net.Conn)) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	for {
@@ -108,13 +113,9 @@ func (p *relay) serve(l endpoint) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // such as too many open files
-			select {
-			case <-p.ctx.Done():
-				return
-			case <-time.After(time.Second):
-			}
+			time.Sleep(100 * time.Millisecond)
 		default:
-			open.Go(func() { p.pass(conn, l.name) })
+			open.Go(func() { handle(conn) })
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"parley/channels/console"
@@ -28,19 +27,7 @@ func (c Config) listenHealth() (net.Listener, error) { return console.Listen(hea
 
 // serveHealth says at l how this gateway is, whose store is on the servers, until l is closed; nil: on none.
 func serveHealth(l net.Listener, servers store.Remote) {
-	var open sync.WaitGroup
-	defer open.Wait()
-	for {
-		conn, err := l.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil: // such as too many open files
-			time.Sleep(100 * time.Millisecond)
-		default:
-			open.Go(func() { tellHealth(conn, servers) })
-		}
-	}
+	acceptAll(l, func(conn net.Conn) { tellHealth(conn, servers) })
 }
 
 func tellHealth(conn net.Conn, servers store.Remote) {
